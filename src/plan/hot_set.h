@@ -1,0 +1,60 @@
+// R1: which blocks are hot. Given every block's range, class, recency and score and a budget in tokens, the plan says what
+// stays, what leaves and what is fetched.
+//
+// Invariants (property-tested):
+//  - sinks and the recent window always stay, or the plan is refused;
+//  - no volatile block is hot while a resident repo_map block is evicted, none of those while a task_pinned one is: among
+//    resident blocks eviction goes volatile, repo_map, task_pinned; within a class by score, then by recency;
+//  - pinned blocks take at most `pinned_share` of the budget; what exceeds it is cold and first in line, and reported;
+//  - hot tokens ≤ budget; keep, evict and fetch are disjoint; the plan is a function of its arguments alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "stream/segment.h"
+#include "stream/tokens.h"
+
+namespace modeld {
+
+enum class Residence : std::uint8_t { hot, cold, dropped };
+
+struct BlockView {
+  StreamRange range;
+  CacheClass cls = CacheClass::volatile_;
+  Residence residence = Residence::cold;
+  /// Of the sinks or of the recent window: always attended.
+  bool always = false;
+  /// Turn of last use; larger is more recent.
+  std::uint64_t last_use = 0;
+  /// Relevance to the question; ≤ 0 means not wanted now.
+  double score = 0.0;
+};
+
+struct HotSetRequest {
+  std::span<const BlockView> blocks;  // in stream order
+  /// Tokens that blocks may take: the hot budget less question, answer reserve and other fixed costs.
+  std::int32_t budget_tokens = 0;
+  /// At most this many blocks are hot for their score alone.
+  std::int32_t retrieved_max = 0;
+  double pinned_share = 0.5;
+};
+
+/// Indices into the request's blocks, ascending, but `retrieved` which is best first.
+struct HotSetPlan {
+  std::vector<std::size_t> keep;
+  std::vector<std::size_t> evict;
+  std::vector<std::size_t> fetch;
+  /// Those of keep and fetch that are hot for their score: best first.
+  std::vector<std::size_t> retrieved;
+  /// Pinned blocks that found no room.
+  std::vector<std::size_t> pinned_cold;
+  std::int32_t hot_tokens = 0;
+};
+
+/// Errors: hot_too_small when sinks and recent window alone exceed the budget.
+Result<HotSetPlan> plan_hot_set(const HotSetRequest& request);
+
+}  // namespace modeld

@@ -1,0 +1,45 @@
+// The reading policy: how retrieved blocks are read. Measured per model by calibration; the default is safe until then.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/placement.h"
+#include "stream/manifest.h"
+
+namespace modeld {
+
+struct ReadingPolicy {
+  /// How long texts are ingested, and so which KV a retrieved block has.
+  KvOrigin origin = KvOrigin::isolated;
+  /// Window that is visible while prefilling in streamed ingest.
+  std::int32_t stream_window = 512;
+  /// Tokens computed before an isolated block and then dropped.
+  std::int32_t run_up = 32;
+  /// Blocks read for one question, at most.
+  std::int32_t blocks = 4;
+  BlockOrder order = BlockOrder::best_last;
+  /// Sinks: the first tokens of the stream, always attended.
+  std::int32_t sinks = 64;
+  /// Recent window: the last tokens before the question, always attended.
+  std::int32_t recent = 512;
+
+  friend bool operator==(const ReadingPolicy&, const ReadingPolicy&) = default;
+};
+
+/// How a turn is divided: derived from the hot budget, the policy and the question.
+struct TurnShape {
+  std::int32_t sinks = 0;
+  std::int32_t recent = 0;
+  std::int32_t blocks = 0;
+  std::int32_t question = 0;
+  std::int32_t reserve = 0;
+  /// Cells that the context needs for all of it, scratch for isolated lanes included.
+  std::int32_t cells = 0;
+};
+
+/// Shrinks recent window first (to no less than one block), then the number of blocks (to no less than one), to fit
+/// `hot_tokens`. Errors: hot_too_small, question_too_long — both with what would fit.
+Result<TurnShape> shape_turn(const ReadingPolicy& policy, std::int32_t hot_tokens, std::int32_t question_tokens,
+                             std::int32_t reserve_tokens, std::int32_t block_tokens_max);
+
+}  // namespace modeld

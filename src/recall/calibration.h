@@ -1,0 +1,65 @@
+// What calibration finds for a model, and how heads are chosen from measured attention. Cached as JSON by model digest.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "model/geometry.h"
+#include "plan/reading.h"
+#include "recall/score.h"
+
+namespace modeld {
+
+struct HeadMass {
+  HeadRef head;
+  /// Mean over questions of the largest attention mass that a question's content token puts on the needle.
+  double mass = 0.0;
+};
+
+struct Calibration {
+  /// Format of the file; another one is a miss.
+  static constexpr int kVersion = 1;
+  std::string model;   // model digest
+  std::string engine;  // engine and version
+  /// The retrieval heads, strongest first.
+  std::vector<HeadMass> heads;
+  /// Virtual distance d.
+  std::int32_t distance = 512;
+  ScoreRule rule = ScoreRule::full;
+  ReadingPolicy reading;
+  /// Whether `reading` was measured or is the default.
+  bool reading_measured = false;
+  /// The measurements behind it, for `modeld calibrate --json` (one row a tried policy).
+  struct Row {
+    ReadingPolicy policy;
+    int right = 0;
+    int asked = 0;
+    double seconds = 0.0;
+  };
+  std::vector<Row> rows;
+  double seconds = 0.0;
+
+  [[nodiscard]] std::string digest() const;
+};
+
+/// The strongest heads whose KV heads' index stays within `index_share` (3 %) of the KV bytes per token at f16; at most
+/// `max_heads`; none weaker than 1/8 of the strongest. Errors: calibration_failed when no head has mass ≥ 0.02.
+Result<std::vector<HeadMass>> choose_heads(const ModelGeometry& geometry, std::vector<HeadMass> all, double index_share = 0.03,
+                                           std::size_t max_heads = 16);
+
+/// KV heads of the retrieval heads, without repeats, ascending.
+std::vector<KvHeadRef> index_heads(const ModelGeometry& geometry, std::span<const HeadMass> heads);
+
+std::string to_json(const Calibration& calibration);
+/// Errors: payload_invalid for anything that is not a calibration of this version.
+Result<Calibration> calibration_from_json(std::string_view json);
+
+/// Writes beside, syncs, renames. Errors: io_failed, disk_full.
+Status save_calibration(const std::filesystem::path& path, const Calibration& calibration);
+Result<Calibration> load_calibration(const std::filesystem::path& path);
+
+}  // namespace modeld

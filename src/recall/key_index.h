@@ -1,0 +1,53 @@
+// The recall index: un-rotated keys of the retrieval heads' KV heads for every token of the stream, int8, in host RAM.
+//
+// Layout: per KV head, tiles of 16 tokens; within a tile pairs of dimensions are interleaved token by token, so that one vector
+//         register holds one dimension pair of 16 tokens and dot products need no horizontal sums (see score.cc).
+// Thread: const calls may run side by side; append and truncate need exclusive use.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "model/geometry.h"
+#include "stream/tokens.h"
+
+namespace modeld {
+
+class KeyIndex {
+ public:
+  /// `kv_heads`: which heads are kept, each `key_dim` wide (a multiple of 2).
+  KeyIndex(std::vector<KvHeadRef> kv_heads, std::int32_t key_dim);
+
+  [[nodiscard]] std::span<const KvHeadRef> kv_heads() const { return kv_heads_; }
+  [[nodiscard]] std::int32_t key_dim() const { return key_dim_; }
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+  /// Bytes held for tokens() tokens, counted.
+  [[nodiscard]] std::int64_t bytes() const;
+  /// Bytes that one token takes: kv_heads × (key_dim + 2).
+  [[nodiscard]] std::int64_t bytes_per_token() const;
+
+  /// Appends the keys of `count` tokens at the end. keys[i]: count × key_dim f32, row-major, for kv_heads()[i].
+  /// Each token's key is scaled by its own largest magnitude / 127 (f16 scale). REQUIRES the sizes to match.
+  void append(std::span<const std::vector<float>> keys, std::int32_t count);
+  /// Forgets tokens from `begin` on.
+  void truncate(StreamPos begin);
+
+  /// The keys of a range for kv_heads()[head], back as f32: range.size() × key_dim.
+  [[nodiscard]] std::vector<float> keys(std::size_t head, StreamRange range) const;
+
+  // For the scorer: tile t of head h holds tokens 16t … 16t+15 (missing ones are zero with scale zero).
+  static constexpr std::int32_t kTile = 16;
+  [[nodiscard]] const std::int8_t* tile(std::size_t head, std::int64_t t) const;
+  [[nodiscard]] const std::uint16_t* tile_scales(std::size_t head, std::int64_t t) const;  // 16 f16 values
+
+ private:
+  std::vector<KvHeadRef> kv_heads_;
+  std::int32_t key_dim_;
+  std::int64_t tokens_ = 0;
+  std::vector<std::vector<std::int8_t>> data_;
+  std::vector<std::vector<std::uint16_t>> scales_;
+};
+
+}  // namespace modeld

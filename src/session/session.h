@@ -1,0 +1,176 @@
+// One session: a token stream far longer than the model's window, and questions about it.
+//
+// The life of a question: tokenise → ingest (sinks, isolated or streamed blocks, recent window; every complete block is parked in
+// the cold store and indexed) → probe pass (the question's queries) → score blocks → plan hot set and places → admit the best
+// blocks directly before the question → compute the question behind them → generate → put the hot set back.
+//
+// Ownership: borrows engine, store and calibration; they must outlive it. One session at a time uses an engine's context.
+// Thread:    one thread; cancel through the flag.
+// Failure:   after any error but engine_failed the session stands where its last completed step left it, and goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "engine/engine.h"
+#include "plan/budget.h"
+#include "plan/reading.h"
+#include "recall/calibration.h"
+#include "store/cold_store.h"
+#include "stream/segment.h"
+
+namespace modeld {
+
+enum class ContextMode : std::uint8_t {
+  /// Dense attention over everything; overflow is refused.
+  exact,
+  /// Exact while it fits, extended beyond.
+  auto_,
+  /// The compact hot set inside the window too.
+  focus,
+};
+
+struct SessionSettings {
+  ContextMode context = ContextMode::auto_;
+  /// Hot budget in tokens, from derive_budget().
+  std::int32_t hot_tokens = 0;
+  KvType kv_type = KvType::f16;
+  /// Tokens kept free for an answer.
+  std::int32_t answer_tokens = 256;
+  std::int32_t threads = 0;
+  /// Overrides of the calibrated reading policy.
+  std::optional<ReadingPolicy> reading;
+};
+
+struct Sampling {
+  /// 0: greedy.
+  float temperature = 0.0F;
+  float top_p = 1.0F;
+  std::int32_t top_k = 0;
+  std::uint64_t seed = 0;
+};
+
+/// A part of the text that questions are about.
+struct TextPart {
+  std::string name;
+  std::string text;
+  SegmentKind kind = SegmentKind::user;
+};
+
+struct Question {
+  std::string text;
+  /// Written after the template's answer prompt, as if the model had begun so; the answer goes on from it.
+  std::string answer_prefix;
+  std::int32_t answer_tokens_max = 256;
+  Sampling sampling;
+  /// Ends the answer at a line end, for models without a chat template.
+  bool stop_at_line_end = false;
+  /// For comparisons: attend only sinks and recent window.
+  bool retrieve = true;
+  /// For comparisons: these blocks instead of the selector's (stream ranges, best first).
+  std::optional<std::vector<StreamRange>> oracle;
+};
+
+struct Passage {
+  StreamRange range;
+  double score = 0.0;
+  std::string source;
+  /// Lines in the source, from 1, inclusive.
+  std::int64_t line_begin = 0;
+  std::int64_t line_end = 0;
+  KvOrigin origin = KvOrigin::isolated;
+  std::string text;
+};
+
+struct Seconds {
+  double ingest = 0.0;
+  double probe = 0.0;
+  double scoring = 0.0;
+  double admission = 0.0;
+  double question = 0.0;
+  double decode = 0.0;
+  [[nodiscard]] double retrieval() const { return probe + scoring + admission + question; }
+  [[nodiscard]] double total() const { return ingest + probe + scoring + admission + question + decode; }
+};
+
+struct Answer {
+  std::string text;
+  std::vector<Token> tokens;
+  bool exact = false;
+  /// Ended by an end-of-generation token or line end, not by the limit.
+  bool finished = false;
+
+  // Counted, over the distinct tokens of stream + question: prompt = reused + computed; attended + cold + dropped = prompt.
+  std::int64_t prompt_tokens = 0;
+  std::int64_t reused_tokens = 0;
+  std::int64_t computed_tokens = 0;
+  std::int64_t attended_tokens = 0;
+  std::int64_t cold_tokens = 0;
+  std::int64_t dropped_tokens = 0;
+  /// Computed again beside those: probe pass, run-ups, dropped blocks.
+  std::int64_t recomputed_tokens = 0;
+  /// Pinned tokens that found no room in the hot set.
+  std::int64_t pinned_cold_tokens = 0;
+
+  std::vector<Passage> retrieved;  // best first
+  Seconds seconds;
+  double ttft_ms = 0.0;
+  /// What the turn was predicted to take before it began (prefill and question, without decode); 0 if nothing was known.
+  double predicted_seconds = 0.0;
+  double prefill_tokens_per_second = 0.0;
+  double decode_ms_per_token = 0.0;
+  std::int64_t kv_bytes_device = 0;
+  std::int64_t kv_bytes_host = 0;
+  std::int64_t index_bytes = 0;
+};
+
+/// Called with each piece of the answer as it is decided: whole UTF-8 characters.
+using TextSink = std::function<void(std::string_view)>;
+
+/// What ingest will do, known after tokenising and before computing.
+struct IngestPlan {
+  std::int64_t stream_tokens = 0;
+  bool exact = false;
+  std::int64_t blocks = 0;
+  std::int64_t kv_bytes = 0;
+  std::int64_t index_bytes = 0;
+  double predicted_seconds = 0.0;
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(Engine& engine, ColdStore& store, const Calibration& calibration,
+                                                 const SessionSettings& settings);
+  virtual ~Session() = default;
+
+  /// Appends text to the stream (tokenised, segmented; nothing is computed). Errors: text_empty, host_budget_exceeded.
+  virtual Status append(std::span<const TextPart> parts, const CancelFlag* cancel = nullptr) = 0;
+  /// What the next ingest() will do.
+  virtual Result<IngestPlan> plan() const = 0;
+  /// Computes what has been appended and not computed yet. On cancel: what was completed stays, and the next call goes on.
+  virtual Status ingest(const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr) = 0;
+
+  /// Answers one question about the stream; the stream does not change. Ingests first what is not computed yet.
+  virtual Result<Answer> ask(const Question& question, const TextSink& sink = {}, const ProgressSink& progress = {},
+                             const CancelFlag* cancel = nullptr) = 0;
+
+  [[nodiscard]] virtual std::int64_t stream_tokens() const = 0;
+  [[nodiscard]] virtual std::vector<Token> stream() const = 0;
+  /// The blocks of the stream, in order, without sinks.
+  [[nodiscard]] virtual std::vector<StreamRange> blocks() const = 0;
+  /// Ranks all blocks for a question without answering (recall@k): best first.
+  virtual Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) = 0;
+  /// Empty if stream, store, index and engine agree.
+  [[nodiscard]] virtual std::string check_integrity() const = 0;
+};
+
+}  // namespace modeld
