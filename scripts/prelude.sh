@@ -1,6 +1,6 @@
 # Sourced by the other scripts, after `set -eu`: words to the user, the cache, downloads with a checksum.
 # REQUIRES: $root is the repository's root.
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 . "$root/scripts/versions"
 
 cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set: set it, or XDG_CACHE_HOME}/.cache}/modeld

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes sure that the demonstration's text is in the cache, and prints its path: the King James Bible of Debian's package
-# bible-kjv-text, written out with the package's own program, a heading for each chapter and a line for each verse.
+# Makes sure that the demonstration's text is in the cache, and prints its path: the King James Bible of Debian's
+# package bible-kjv-text, written out with its own program, a heading for each chapter and a line for each verse.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/scripts/prelude.sh"

@@ -1,0 +1,77 @@
+#!/bin/sh
+# Formatting, the tidy test, shellcheck, and clang-tidy on what changed: against the merge base with origin/main where
+# that exists, else (and in CI) against the last commit. Usage: scripts/lint.sh [--all]   (--all: clang-tidy everywhere)
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/scripts/prelude.sh"
+cd "$root"
+"$root/scripts/packages.sh" build lint
+failed=
+
+# sources: every C++ file that git knows or would add.
+sources() { git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' | sort -u | while read -r f; do
+  [ ! -f "$f" ] || printf '%s\n' "$f"; done; }
+
+# changed: the C++ files that differ from the base, new ones included.
+changed() {
+  base=HEAD~1
+  if [ -z "${CI:-}" ] && git rev-parse -q --verify origin/main >/dev/null; then
+    merge_base=$(git merge-base HEAD origin/main)
+    [ "$merge_base" = "$(git rev-parse HEAD)" ] || base=$merge_base
+  fi
+  if ! git rev-parse -q --verify "$base" >/dev/null; then
+    sources # the first commit, or a clone of depth one: everything is new
+    return
+  fi
+  { git diff --name-only "$base" -- '*.h' '*.cc' && git ls-files --others --exclude-standard -- '*.h' '*.cc'; } |
+    sort -u | while read -r f; do [ ! -f "$f" ] || printf '%s\n' "$f"; done
+}
+
+# units: from headers and sources to what clang-tidy can parse, that is compiled files. For a header the .cc beside it,
+# else its test, else the first file that includes it.
+units() {
+  while read -r f; do
+    case $f in
+      *.cc) printf '%s\n' "$f" ;;
+      *)
+        stem=${f%.h}
+        if [ -f "$stem.cc" ]; then
+          printf '%s\n' "$stem.cc"
+        elif [ -f "${stem}_test.cc" ]; then
+          printf '%s\n' "${stem}_test.cc"
+        else
+          grep -rlF --include='*.cc' "#include \"${f#src/}\"" src | sort | head -n 1
+        fi
+        ;;
+    esac
+  done | sort -u
+}
+
+say "clang-format"
+sources | xargs clang-format-19 --dry-run -Werror || failed="$failed clang-format(./dev format mends it)"
+
+say "tidy test"
+python3 -B scripts/tidy_test.py || failed="$failed tidy"
+
+say "shellcheck"
+shellcheck -x dev scripts/*.sh .ci/run || failed="$failed shellcheck"
+
+# clang-tidy reads build/release/compile_commands.json, so it has llama.cpp's headers too.
+scripts/build.sh --configure-only release
+if [ "${1:-}" = --all ]; then list=$(sources); else list=$(changed); fi
+# A file that no target builds has no compile command, and clang-tidy would guess one.
+list=$(printf '%s\n' "$list" | grep . | units | while read -r f; do
+  if grep -qF "\"file\": \"$root/$f\"" build/release/compile_commands.json; then printf '%s\n' "$f"; fi
+done)
+count=$(printf '%s\n' "$list" | grep -c . || true)
+say "clang-tidy on $count files (about $(((count * 15 / $(nproc) + 59) / 60)) min)"
+if [ "$count" -gt 0 ]; then
+  notes=build/release/clang-tidy.log
+  # Standard error has its own words: counts of what was suppressed, and faults of its configuration.
+  printf '%s\n' "$list" | xargs -P "$(nproc)" -n 1 clang-tidy-19 -p build/release --quiet \
+    --header-filter="^$root/src/" --extra-arg=-Wno-unknown-warning-option 2>"$notes" || failed="$failed clang-tidy"
+  grep -vE '^[0-9]+ (warnings?|errors?) |^Suppressed |^Use -header-filter|^$' "$notes" >&2 || true
+fi
+
+[ -z "$failed" ] || die "lint:$failed"
+say "lint: clean"
