@@ -1,7 +1,7 @@
 // What is known of a model without loading it: its attention geometry, trained window, RoPE and sizes.
 //
-// Invariant: everything here follows from the model's own metadata. Two descriptions of one file are equal, before a load
-// and after it.
+// Invariant: everything here follows from the model's own metadata. Two descriptions of one file are equal, before a
+// load and after it.
 #pragma once
 
 #include <cstdint>
@@ -59,9 +59,10 @@ struct ModelGeometry {
 
   friend bool operator==(const ModelGeometry&, const ModelGeometry&) = default;
 
-  /// Bytes of K and V of one token over all layers (a windowed layer counts like a global one: modeld keeps its cells).
+  /// Bytes of K and V of one token over all layers (a windowed layer counts like a global one: modeld keeps its cells);
+  /// 0 where supports(type) is false.
   [[nodiscard]] std::int64_t kv_bytes_per_token(KvType type) const;
-  /// Whether every layer's row sizes are whole blocks of this type.
+  /// Whether every head's keys and values are whole groups of this type's numbers (32 for the quantised ones).
   [[nodiscard]] bool supports(KvType type) const;
 };
 
@@ -78,6 +79,7 @@ struct KvHeadRef {
   friend auto operator<=>(const KvHeadRef&, const KvHeadRef&) = default;
 };
 /// The KV head that a query head reads (grouped-query attention: consecutive query heads share one).
+/// REQUIRES the model to have that head.
 KvHeadRef kv_head_of(const ModelGeometry& geometry, HeadRef head);
 
 }  // namespace modeld

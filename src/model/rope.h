@@ -8,7 +8,8 @@
 
 namespace modeld {
 
-/// Angles for one position step: dims/2 entries, pair i turns by position · freq_base^(-2i/dims) · freq_scale / factor_i.
+/// Angles for one position step: dims/2 entries, pair i turns by position · freq_base^(-2i/dims) · freq_scale /
+/// factor_i.
 std::vector<double> rope_frequencies(const Rope& rope);
 
 /// Rotates `vector` (one head, at least rope.dims long) by `position` steps, in place; a negative number turns back.
