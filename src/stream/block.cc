@@ -7,17 +7,22 @@
 // The rule: every position has a priority: first how well the text pauses there, then a hash of the few tokens before
 // it. Positions are taken in the order of priority (at equal priority: from the left), and a position becomes a cut
 //   - if no cut stands within min tokens of it (the segment's ends count as cuts), and
-//   - if the gap between the cuts around it is still longer than max.
-// When all positions have been taken, every gap is between min and max: a gap longer than max ≥ 2·min always holds a
-// position that is min tokens from both its ends.
+//   - if the gap between the cuts around it is still longer than max, and
+//   - if it does not leave a gap of between max and max + min beside it whose few possible cuts all lie inside
+//   sentences.
+// A second pass does without the last condition. (It takes the cuts inside sentences from 10 % to 4 % in the King James
+// Bible, and from 3 % to less than 1 % in source code.) When all positions have been taken, every gap is between min
+// and max: a gap longer than max ≥ 2·min always holds a position that is min tokens from both its ends.
 //
-// Why cuts find themselves again: a priority depends on the few tokens around its position only, and whether a position
-// becomes a cut depends on positions of *higher* priority within max tokens, these on still higher ones within max
-// tokens, and so on. Such chains of rising priority are short (their chance falls like 1/k! with their length k), and
-// nothing crosses an anchor: a position whose priority is the strict maximum within max − min tokens on either side is
-// a cut whatever the rest of the text says. For let l and r be the cuts around it when its turn comes. They have higher
-// priority, so both are more than max − min ≥ min tokens away; and so the gap is longer than 2·(max − min) ≥ max.
-// What lies beyond the next anchors that an edit leaves standing is therefore cut exactly as before.
+// Why cuts find themselves again: a priority depends on the text around its position only, and whether a position
+// becomes a cut depends on positions of *higher* priority within max + min tokens, these on still higher ones, and so
+// on. Such chains of rising priority are short (their chance falls like 1/k! with their length k), and nothing crosses
+// an anchor: a position whose priority is the strict maximum within max + min tokens on either side. When its turn
+// comes, the cuts around it have higher priority, so they are more than max + min tokens away: none of the three
+// conditions can refuse it. Nor does the anchor's one side see the other before: for the same reason, a cut of higher
+// priority on its left meets none of the conditions with one on its right. So a segment is cut like its part before an
+// anchor and its part behind it, each cut alone; what lies beyond the anchors that an edit leaves standing is cut as
+// before.
 //
 // Equal priorities mean equal tokens before the cut, as in a repeated filler: there the cuts follow one another from
 // the left, and when an edit moves their phase the blocks still have the same content.
@@ -36,7 +41,7 @@ namespace {
 constexpr std::size_t kHashedTokens = 6;
 
 /// A line at least this long that stops inside a sentence was wrapped, it did not end.
-constexpr std::size_t kWrappedLineBytes = 40;
+constexpr std::size_t kWrappedLineBytes = 60;
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == '\v'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -83,11 +88,14 @@ class Tail {
   }
   /// Full stops of scripts that put no space behind them.
   [[nodiscard]] bool ends_in_full_width_stop() const { return !spaces_ && full_width_stop(text_); }
-  /// Whether the line that has just ended goes on in the next one, which begins with `next`.
-  [[nodiscard]] bool wrapped(std::string_view next) const {
-    if (line_bytes_ < kWrappedLineBytes || text_.empty() || next.empty() || sentence_ended()) return false;
-    const bool open = is_letter(text_.back()) || text_.back() == ',' || text_.back() == '-' || text_.back() == ';';
-    return open && is_letter(next.front());
+  /// Whether a clause has ended inside a sentence.
+  [[nodiscard]] bool clause_ended() const {
+    return !text_.empty() && (text_.back() == ',' || text_.back() == ';' || text_.back() == ':');
+  }
+  /// Whether the line that has just ended goes on in the next one, whose first character is `next`.
+  [[nodiscard]] bool wrapped(char next) const {
+    if (line_bytes_ < kWrappedLineBytes || text_.empty() || sentence_ended()) return false;
+    return (is_letter(text_.back()) || clause_ended()) && is_letter(next);
   }
 
  private:
@@ -107,16 +115,17 @@ bool holds_line_end(std::string_view piece) {
 }
 
 Boundary boundary_after(const Tail& tail, std::string_view piece, std::string_view next) {
+  const auto* first = std::find_if_not(next.begin(), next.end(), is_space);
+  const char next_char = first == next.end() ? '\n' : *first;
   if (holds_line_end(piece)) {
     if (tail.line_ends() > 1) return Boundary::blank_line;
-    return tail.wrapped(next) ? Boundary::word : Boundary::line;
+    return tail.wrapped(next_char) ? Boundary::word : Boundary::line;
   }
   if (tail.ends_in_full_width_stop()) return Boundary::sentence;
   const bool pause = next.empty() || is_space(next.front()) || tail.ends_in_space();
   if (!pause) return Boundary::none;
-  const auto* first = std::find_if_not(next.begin(), next.end(), is_space);
-  const bool goes_on = first != next.end() && is_lower(*first);  // "e.g. so", "No. three"
-  return tail.sentence_ended() && !goes_on ? Boundary::sentence : Boundary::word;
+  if (tail.sentence_ended() && !is_lower(next_char)) return Boundary::sentence;  // not "e.g. so", "No. three"
+  return tail.clause_ended() ? Boundary::clause : Boundary::word;
 }
 
 std::uint64_t mixed(std::uint64_t x) {  // the finaliser of SplitMix64
@@ -143,13 +152,18 @@ std::uint64_t priority_of(std::span<const Token> tokens, std::span<const Boundar
 /// The cuts of one segment, while they are being chosen.
 class Cuts {
  public:
-  Cuts(std::size_t size, std::size_t min, std::size_t max)
-      : min_(min), max_(max), cut_(size + 1, false), closed_(size + 1, false) {
+  Cuts(std::span<const Boundary> boundary, std::size_t min, std::size_t max)
+      : boundary_(boundary), min_(min), max_(max), cut_(boundary.size() + 1, false), closed_(cut_.size(), false) {
+    cut_.front() = true;
+    add(boundary.size());
     add(0);
-    add(size);
   }
-  void take(std::size_t position) {
-    if (!closed_[position]) add(position);
+  /// Makes a cut of the position if it is still open and, with `careful`, if it leaves no gap beside it that could only
+  /// be cut in the middle of a sentence.
+  void take(std::size_t position, bool careful) {
+    if (closed_[position]) return;
+    if (careful && !(cuts_well(before(position), position) && cuts_well(position, after(position)))) return;
+    add(position);
   }
   [[nodiscard]] std::vector<StreamRange> ranges() const {
     std::vector<StreamRange> ranges;
@@ -166,22 +180,34 @@ class Cuts {
   void close(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) closed_[i] = true;
   }
+  /// The cut before (after) a position, or the position max + min tokens away if that is nearer.
+  [[nodiscard]] std::size_t before(std::size_t p) const {
+    std::size_t d = 1;
+    while (d < std::min(p, max_ + min_) && !cut_[p - d]) ++d;
+    return p - d;
+  }
+  [[nodiscard]] std::size_t after(std::size_t p) const {
+    std::size_t d = 1;
+    while (d < std::min(cut_.size() - 1 - p, max_ + min_) && !cut_[p + d]) ++d;
+    return p + d;
+  }
+  /// Longer gaps leave so much choice that they are taken to cut well.
+  [[nodiscard]] bool cuts_well(std::size_t begin, std::size_t end) const {
+    if (end - begin <= max_ || end - begin >= max_ + min_) return true;
+    for (std::size_t p = begin + min_; p + min_ <= end; ++p) {
+      if (boundary_[p - 1] >= Boundary::sentence) return true;
+    }
+    return false;
+  }
   void add(std::size_t p) {
     cut_[p] = true;
     const std::size_t last = cut_.size() - 1;
     close(p - std::min(p, min_ - 1), std::min(last + 1, p + min_));
-    for (std::size_t d = 1; d <= std::min(p, max_); ++d) {
-      if (!cut_[p - d]) continue;
-      close(p - d, p);
-      break;
-    }
-    for (std::size_t d = 1; d <= std::min(last - p, max_); ++d) {
-      if (!cut_[p + d]) continue;
-      close(p, p + d);
-      break;
-    }
+    if (p > 0 && p - before(p) <= max_) close(before(p), p);
+    if (p < last && after(p) - p <= max_) close(p, after(p));
   }
 
+  std::span<const Boundary> boundary_;
   std::size_t min_;
   std::size_t max_;
   std::vector<bool> cut_;
@@ -218,8 +244,9 @@ std::vector<StreamRange> cut_blocks(std::span<const Token> tokens, std::span<con
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.priority != b.priority ? a.priority > b.priority : a.position < b.position;
   });
-  Cuts cuts(size, min, max);
-  for (const Candidate& candidate : candidates) cuts.take(candidate.position);
+  Cuts cuts(boundary, min, max);
+  for (const Candidate& candidate : candidates) cuts.take(candidate.position, true);
+  for (const Candidate& candidate : candidates) cuts.take(candidate.position, false);
   return cuts.ranges();
 }
 

@@ -1,7 +1,11 @@
 // Blocks: 64 to 128 consecutive tokens, cut by content; the unit of eviction, retrieval and storage.
 //
-// Cuts depend on the tokens near them only, so that they find themselves again after an edit: an edit of n tokens changes
-// at most two blocks beyond those that n tokens fill (see block.cc for the rule and block_test.cc for the property).
+// Cuts depend on the text near them only, so that they find themselves again after an edit. Guaranteed: a segment is
+// cut independently on both sides of an anchor, a position with the strictly highest priority within max + min tokens;
+// what lies beyond the anchors around an edit keeps its blocks. Measured: replacing, inserting or deleting 1 to 8
+// tokens changes 1.2 blocks on average, at most 2 in 95 of 100 edits and never more than 5, in prose and in source code
+// (see block.cc for the rule and block_test.cc for the properties). With pages of more than one token this holds for
+// edits of whole pages: blocks begin at multiples of the page.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +19,14 @@
 namespace modeld {
 
 /// How good a place to cut the spot *after* a token is.
-enum class Boundary : std::uint8_t { none, word, sentence, line, blank_line };
+enum class Boundary : std::uint8_t { none, word, clause, sentence, line, blank_line };
 
 /// The boundary after each token, from the tokens' text. `pieces[i]` is the text of token i (may hold partial UTF-8).
-/// A token that ends "\n" after another line end is a blank line; ". ", "! ", "? " and their closing quotes end a
-/// sentence; a following token that starts with a space makes a word end.
+///  blank_line  the white space that the token ends with completes an empty line
+///  line        it ends a line, unless that line (60 bytes or more) was only wrapped inside a sentence: then `word`
+///  sentence    a full stop, ! or ? with its closing quotes, before white space and no lower-case letter; 。！？ alone
+///  clause      a comma, semicolon or colon before white space
+///  word        white space follows, or the token ends with it
 std::vector<Boundary> boundaries(std::span<const std::string_view> pieces);
 
 struct BlockLimits {
@@ -29,9 +36,10 @@ struct BlockLimits {
   std::int32_t page_tokens = 1;
 };
 
-/// Cuts [0, boundary.size()) into consecutive ranges that cover it. Each is between min and max tokens, except that the
-/// last may be shorter than min (a segment's remainder). Pure. REQUIRES 0 < min ≤ max/2 and limits.page divides both.
-/// `tokens` gives the content that breaks ties between equal boundaries; same length as `boundary`.
+/// Cuts [0, boundary.size()) into consecutive ranges that cover it. Each is between min and max tokens, and all but the
+/// last are whole pages; fewer than min tokens in all are one block. Pure; n log n in the number of tokens. REQUIRES 0
+/// < min ≤ max/2 and limits.page divides both. `tokens` gives the content that breaks ties between equal boundaries;
+/// same length as `boundary`.
 std::vector<StreamRange> cut_blocks(std::span<const Token> tokens, std::span<const Boundary> boundary,
                                     const BlockLimits& limits);
 
