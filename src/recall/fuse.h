@@ -1,4 +1,5 @@
-// Fusing two rankings (reciprocal rank fusion, Cormack et al. 2009, with a small constant: the top of each list decides).
+// Fusing two rankings (reciprocal rank fusion, Cormack et al. 2009, with a small constant: the top of each list
+// decides).
 #pragma once
 
 #include <span>

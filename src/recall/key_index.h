@@ -1,7 +1,11 @@
 // The recall index: un-rotated keys of the retrieval heads' KV heads for every token of the stream, int8, in host RAM.
 //
-// Layout: per KV head, tiles of 16 tokens; within a tile pairs of dimensions are interleaved token by token, so that one vector
+// Layout: per KV head, tiles of 16 tokens; within a tile pairs of dimensions are interleaved token by token, so that
+// one vector
 //         register holds one dimension pair of 16 tokens and dot products need no horizontal sums (see score.cc).
+// Memory: pieces of 32 tiles, allocated when reached and freed when truncated, so what is held stays within one piece a
+// head
+//         of bytes(), and growing never copies.
 // Thread: const calls may run side by side; append and truncate need exclusive use.
 #pragma once
 
@@ -23,7 +27,7 @@ class KeyIndex {
   [[nodiscard]] std::span<const KvHeadRef> kv_heads() const { return kv_heads_; }
   [[nodiscard]] std::int32_t key_dim() const { return key_dim_; }
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-  /// Bytes held for tokens() tokens, counted.
+  /// Bytes held for tokens() tokens, in whole tiles.
   [[nodiscard]] std::int64_t bytes() const;
   /// Bytes that one token takes: kv_heads × (key_dim + 2).
   [[nodiscard]] std::int64_t bytes_per_token() const;
@@ -46,8 +50,14 @@ class KeyIndex {
   std::vector<KvHeadRef> kv_heads_;
   std::int32_t key_dim_;
   std::int64_t tokens_ = 0;
-  std::vector<std::vector<std::int8_t>> data_;
-  std::vector<std::vector<std::uint16_t>> scales_;
+  static constexpr std::int64_t kPieceTiles = 32;
+  struct Piece {
+    std::vector<std::int8_t> keys;
+    std::vector<std::uint16_t> scales;
+  };
+  std::vector<std::vector<Piece>> pieces_;  // by KV head
+
+  void put(std::size_t head, std::int64_t token, const float* key);
 };
 
 }  // namespace modeld

@@ -11,8 +11,8 @@
 
 namespace modeld {
 
-/// Words of a text, for matching: runs of letters and digits (UTF-8 letters beyond ASCII count as letters), lower-cased in
-/// ASCII; identifiers are kept whole and also split at underscores and case changes.
+/// Words of a text, for matching: runs of letters and digits (UTF-8 letters beyond ASCII count as letters), lower-cased
+/// in ASCII; identifiers are kept whole and also split at underscores, case changes and between letters and digits.
 std::vector<std::string> lexical_terms(std::string_view text);
 
 class LexicalIndex {
@@ -22,8 +22,10 @@ class LexicalIndex {
   /// Forgets blocks from `begin` on.
   void truncate(std::size_t begin);
   [[nodiscard]] std::size_t blocks() const { return lengths_.size(); }
+  /// Bytes held, with the heap's own.
   [[nodiscard]] std::int64_t bytes() const;
-  /// One score per block; 0 where no word of the question occurs.
+  /// One score per block; 0 where no word of the question occurs, or none but words that more than half of all blocks
+  /// hold (they tell nothing apart). A word counts once however often the question repeats it.
   [[nodiscard]] std::vector<double> score(std::string_view question) const;
 
  private:
@@ -34,6 +36,7 @@ class LexicalIndex {
   std::unordered_map<std::uint64_t, std::vector<Posting>> postings_;  // by word hash
   std::vector<std::uint32_t> lengths_;
   std::uint64_t total_length_ = 0;
+  std::size_t posting_slots_ = 0;  // capacity of all posting lists together
 };
 
 }  // namespace modeld

@@ -1,5 +1,5 @@
-// Scoring blocks by what the retrieval heads would attend: token-level attention scores of the question's tokens against
-// un-rotated keys at one virtual distance, normalised by what each query attends anyway.
+// Scoring blocks by what the retrieval heads would attend: token-level attention scores of the question's tokens
+// against un-rotated keys at one virtual distance, normalised by what each query attends anyway.
 //
 //   e(h,t,j)   = (R_d q_ht) · k_j / √D − lse_ht
 //   sigmoid:   score(block) = Σ_h max_{j in block} max_t sigmoid(e)

@@ -1,0 +1,45 @@
+#include "recall/fuse.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace modeld {
+namespace {
+
+/// Each block's share from one list. Equal scores share the best rank among them, so that the order of the blocks in
+/// the list never decides.
+std::vector<double> shares(std::span<const double> scores, double k) {
+  std::vector<double> sorted;
+  sorted.reserve(scores.size());
+  std::copy_if(scores.begin(), scores.end(), std::back_inserter(sorted), [](double s) { return s > 0.0; });
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  std::vector<double> out(scores.size(), 0.0);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!(scores[i] > 0.0)) continue;  // also drops what is not a number
+    const auto better = std::lower_bound(sorted.begin(), sorted.end(), scores[i], std::greater<>()) - sorted.begin();
+    out[i] = 1.0 / (k + 1.0 + static_cast<double>(better));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<BlockScore> fuse_ranks(std::span<const double> a, std::span<const double> b, double k) {
+  MODELD_CHECK(a.size() == b.size() && k >= 0.0);
+  const std::vector<double> from_a = shares(a, k);
+  const std::vector<double> from_b = shares(b, k);
+  std::vector<BlockScore> fused(a.size());
+  for (std::size_t i = 0; i < fused.size(); ++i) fused[i] = {i, from_a[i] + from_b[i]};
+  // The first list's score enters as its share: the same order, and no NaN among what is compared.
+  std::sort(fused.begin(), fused.end(), [&](const BlockScore& x, const BlockScore& y) {
+    if (x.score != y.score) return x.score > y.score;
+    if (from_a[x.block] != from_a[y.block]) return from_a[x.block] > from_a[y.block];
+    return x.block < y.block;
+  });
+  return fused;
+}
+
+}  // namespace modeld

@@ -1,0 +1,128 @@
+#include "recall/key_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "recall/half.h"
+
+// Invariants: every head has ceil(tokens / tokens per piece) pieces, each whole; all that lies past the last token is
+// zero, with scale zero, so that a scorer may read whole tiles.
+
+namespace modeld {
+namespace {
+
+constexpr std::int64_t kTile = KeyIndex::kTile;
+
+std::size_t as_size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+/// Where dimension `dim` of a tile's token `lane` is: pairs of dimensions, token by token.
+std::size_t place_in_tile(std::int64_t lane, std::int64_t dim) {
+  return as_size((dim / 2) * (2 * kTile) + 2 * lane + dim % 2);
+}
+
+float largest_magnitude(const float* key, std::int64_t dim) {
+  float largest = 0.0F;
+  for (std::int64_t d = 0; d < dim; ++d) {
+    // What is not a number compares false and drops out; an infinity would leave nothing of the others.
+    if (const float magnitude = std::fabs(key[d]); std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
+
+std::int8_t quantised(float value, float scale) {
+  if (scale == 0.0F || std::isnan(value)) return 0;
+  return static_cast<std::int8_t>(std::lrintf(std::clamp(value / scale, -127.0F, 127.0F)));
+}
+
+}  // namespace
+
+KeyIndex::KeyIndex(std::vector<KvHeadRef> kv_heads, std::int32_t key_dim)
+    : kv_heads_(std::move(kv_heads)), key_dim_(key_dim), pieces_(kv_heads_.size()) {
+  MODELD_CHECK(key_dim_ > 0 && key_dim_ % 2 == 0);
+}
+
+std::int64_t KeyIndex::bytes_per_token() const {
+  return static_cast<std::int64_t>(kv_heads_.size()) * (key_dim_ + std::int64_t{2});
+}
+
+std::int64_t KeyIndex::bytes() const { return (tokens_ + kTile - 1) / kTile * kTile * bytes_per_token(); }
+
+const std::int8_t* KeyIndex::tile(std::size_t head, std::int64_t t) const {
+  const Piece& piece = pieces_[head][as_size(t / kPieceTiles)];
+  return piece.keys.data() + t % kPieceTiles * kTile * key_dim_;
+}
+
+const std::uint16_t* KeyIndex::tile_scales(std::size_t head, std::int64_t t) const {
+  return pieces_[head][as_size(t / kPieceTiles)].scales.data() + t % kPieceTiles * kTile;
+}
+
+void KeyIndex::put(std::size_t head, std::int64_t token, const float* key) {
+  const std::int64_t t = token / kTile;
+  const std::int64_t lane = token % kTile;
+  Piece& piece = pieces_[head][as_size(t / kPieceTiles)];
+  // The largest finite f16 bounds the scale, so that no key, however broken, makes it infinite.
+  const float wanted = std::min(largest_magnitude(key, key_dim_) / 127.0F, 65504.0F);
+  const std::uint16_t half = f16_from_f32(wanted);
+  // Divided by the scale as it is stored: its rounding then costs nothing.
+  const float scale = f32_from_f16(half);
+  piece.scales[as_size(t % kPieceTiles * kTile + lane)] = half;
+  std::int8_t* tile_keys = piece.keys.data() + t % kPieceTiles * kTile * key_dim_;
+  for (std::int64_t d = 0; d < key_dim_; ++d) tile_keys[place_in_tile(lane, d)] = quantised(key[d], scale);
+}
+
+void KeyIndex::append(std::span<const std::vector<float>> keys, std::int32_t count) {
+  MODELD_CHECK(count >= 0 && keys.size() == kv_heads_.size());
+  constexpr std::int64_t kPieceTokens = kPieceTiles * kTile;
+  const std::int64_t total = tokens_ + count;
+  for (std::size_t head = 0; head < keys.size(); ++head) {
+    MODELD_CHECK(keys[head].size() == as_size(std::int64_t{count} * key_dim_));
+    auto& pieces = pieces_[head];
+    while (std::ssize(pieces) * kPieceTokens < total) {
+      pieces.push_back({std::vector<std::int8_t>(as_size(kPieceTokens * key_dim_)),
+                        std::vector<std::uint16_t>(as_size(kPieceTokens))});
+    }
+    for (std::int64_t i = 0; i < count; ++i) put(head, tokens_ + i, keys[head].data() + i * key_dim_);
+  }
+  tokens_ = total;
+}
+
+void KeyIndex::truncate(StreamPos begin) {
+  MODELD_CHECK(begin.get() >= 0);
+  if (begin.get() >= tokens_) return;
+  const std::int64_t kept = begin.get();
+  constexpr std::int64_t kPieceTokens = kPieceTiles * kTile;
+  for (auto& pieces : pieces_) {
+    pieces.resize(as_size((kept + kPieceTokens - 1) / kPieceTokens));
+    if (kept % kPieceTokens == 0) continue;
+    Piece& last = pieces.back();
+    const std::int64_t in_piece = kept % kPieceTokens;
+    std::fill(last.scales.begin() + in_piece, last.scales.end(), std::uint16_t{0});
+    const std::int64_t cut_tile = in_piece / kTile;
+    for (std::int64_t lane = in_piece % kTile; lane < kTile; ++lane) {
+      for (std::int64_t d = 0; d < key_dim_; ++d) {
+        last.keys[as_size(cut_tile * kTile * key_dim_) + place_in_tile(lane, d)] = 0;
+      }
+    }
+    std::fill(last.keys.begin() + (cut_tile + 1) * kTile * key_dim_, last.keys.end(), std::int8_t{0});
+  }
+  tokens_ = kept;
+}
+
+std::vector<float> KeyIndex::keys(std::size_t head, StreamRange range) const {
+  MODELD_CHECK(head < kv_heads_.size());
+  MODELD_CHECK(range.begin.get() >= 0 && range.begin <= range.end && range.end.get() <= tokens_);
+  std::vector<float> out;
+  out.reserve(as_size(range.size() * key_dim_));
+  for (std::int64_t token = range.begin.get(); token < range.end.get(); ++token) {
+    const std::int8_t* tile_keys = tile(head, token / kTile);
+    const float scale = f32_from_f16(tile_scales(head, token / kTile)[token % kTile]);
+    for (std::int64_t d = 0; d < key_dim_; ++d) {
+      out.push_back(static_cast<float>(tile_keys[place_in_tile(token % kTile, d)]) * scale);
+    }
+  }
+  return out;
+}
+
+}  // namespace modeld
