@@ -1,6 +1,7 @@
 // R5: how many tokens may be hot, and how many bytes cold, derived from the model's geometry and free memory.
 //
-// Invariant: shares are fractions, never sizes. The same inputs give the same answer before and after a load: the caller
+// Invariant: shares are fractions, never sizes. The same inputs give the same answer before and after a load: the
+// caller
 //            passes the memory that was free before the weights were loaded.
 #pragma once
 
@@ -31,7 +32,8 @@ struct BudgetShares {
   double resident = 0.80;
   /// An accelerator keeps at least this much of its total free for other programs.
   double accelerator_reserve = 0.10;
-  /// Host memory for the cold tier, of the host's total.
+  /// Host memory for the cold tier, of the host's total; less where the headroom of the host's free memory would be
+  /// touched. Where the device is the host itself, weights, buffers and hot KV come out of the same memory first.
   double host_cold = 0.25;
 };
 
@@ -64,7 +66,8 @@ struct Budget {
 };
 
 /// Errors: device_budget_exceeded (weights and buffers alone do not fit, or fewer than `min_hot` tokens do; says what
-/// would fit with another KV type), hot_too_large, hot_too_small, unsupported_kv_type, host_budget_exceeded.
+/// would fit with another KV type), hot_too_large, hot_too_small, unsupported_kv_type, host_budget_exceeded,
+/// bad_argument for shares outside 0 … 1 and negative sizes.
 Result<Budget> derive_budget(const BudgetRequest& request, const BudgetShares& shares = {}, std::int32_t min_hot = 256);
 
 }  // namespace modeld

@@ -40,7 +40,8 @@ struct Placement {
   Place end;
 };
 
-/// Errors: hot_too_small when it does not fit under place_limit, with the numbers.
+/// Errors: hot_too_small when it does not fit under place_limit, with the numbers; bad_argument for ranges that overlap
+/// (also with the sinks) or end before they begin.
 Result<Placement> place(const PlacementRequest& request);
 
 }  // namespace modeld

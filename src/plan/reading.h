@@ -38,7 +38,11 @@ struct TurnShape {
 };
 
 /// Shrinks recent window first (to no less than one block), then the number of blocks (to no less than one), to fit
-/// `hot_tokens`. Errors: hot_too_small, question_too_long — both with what would fit.
+/// `hot_tokens`. Cells cover the answer (sinks, recent window, blocks, question, reserve) and the ingest: behind sinks
+/// and recent window as many isolated lanes (run-up and a block) as fill a batch of 512 tokens and fit, at least one;
+/// or the streamed window and a batch, as far as they fit. Pinned text is not part of a shape: the caller adds it.
+/// Errors: question_too_long beyond half of hot_tokens, hot_too_small — both with what would fit; bad_argument for
+/// negative sizes.
 Result<TurnShape> shape_turn(const ReadingPolicy& policy, std::int32_t hot_tokens, std::int32_t question_tokens,
                              std::int32_t reserve_tokens, std::int32_t block_tokens_max);
 

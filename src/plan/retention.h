@@ -20,9 +20,9 @@ struct RetainedBlock {
   bool held = false;
 };
 
-/// Indices of blocks to drop, least valuable first, so that at least `needed_bytes` are freed; empty if that is impossible
-/// (nothing is dropped in vain). Order: volatile before repo_map before task_pinned; then fewer fetches; then older use; then
-/// lower index. Pure.
+/// Indices of blocks to drop, least valuable first, so that at least `needed_bytes` are freed; empty if that is
+/// impossible (nothing is dropped in vain). Order: volatile before repo_map before task_pinned; then fewer fetches;
+/// then older use; then lower index. Pure.
 std::vector<std::size_t> choose_drops(std::span<const RetainedBlock> blocks, std::int64_t needed_bytes);
 
 }  // namespace modeld
