@@ -1,0 +1,140 @@
+// The resident layout of sequence 0 between questions: sinks, pinned, recent — compact, in that order, laid out the same way each time,
+// so that a question finds the same cells whether it is the first or the hundredth.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "session/session_impl.h"
+
+namespace modeld {
+
+Status SessionImpl::open_context(std::int32_t question_tokens) {
+  const std::int32_t hot = settings_.hot_tokens;
+  std::int64_t pinned = 0;
+  for (const Block& block : blocks_) {
+    if (block.cls != CacheClass::volatile_) pinned += block.range.size();
+  }
+  const std::int32_t room = std::max(question_tokens, std::min(kQuestionRoom, hot / 8));
+  MODELD_TRY(const TurnShape shape,
+             shape_turn(policy_, hot, room, settings_.answer_tokens, kBlockLimits.max_tokens));
+  std::int64_t cells = shape.cells + std::min<std::int64_t>(pinned, hot / 2);
+  if (policy_.origin == KvOrigin::streamed) {
+    cells = std::max<std::int64_t>(cells, shape.sinks + policy_.stream_window + kBatchTokens);
+  }
+  ContextSpec spec;
+  spec.cells = static_cast<std::int32_t>(std::min<std::int64_t>(cells, hot));
+  spec.sequences = 1 + kLanes;
+  spec.kv_type = settings_.kv_type;
+  spec.batch = kBatchTokens;
+  spec.threads = settings_.threads;
+  resident_valid_ = false;
+  cells_ = 0;
+  MODELD_TRY_VOID(engine_.open_context(spec));
+  cells_ = spec.cells;
+  shape_ = shape;
+  return {};
+}
+
+Status SessionImpl::compute_range(StreamRange range, Place at, bool observed) {
+  if (range.empty()) return {};
+  if (!observed) MODELD_TRY_VOID(engine_.observe({}));
+  std::vector<BatchToken> batch;
+  batch.reserve(static_cast<std::size_t>(range.size()));
+  for (StreamPos pos = range.begin; pos < range.end; ++pos, ++at) {
+    batch.push_back(BatchToken{text_.tokens()[static_cast<std::size_t>(pos.get())], at, kMain, false});
+  }
+  return engine_.compute(batch);
+}
+
+Status SessionImpl::trim_main(Place end) { return engine_.evict(kMain, {end, Place(INT32_MAX)}); }
+
+StreamRange SessionImpl::recent_range() const {
+  if (blocks_done_ == 0) return {sinks_end_, sinks_end_};
+  const StreamPos end = blocks_[blocks_done_ - 1].range.end;
+  StreamPos begin = blocks_[blocks_done_ - 1].range.begin;
+  for (std::size_t b = blocks_done_ - 1; b-- > 0;) {
+    if (end - blocks_[b].range.begin > shape_.recent) break;
+    begin = blocks_[b].range.begin;
+  }
+  return {begin, end};
+}
+
+std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const {
+  const StreamRange recent = recent_range();
+  std::vector<BlockView> views;
+  views.reserve(blocks_done_);
+  for (std::size_t b = 0; b < blocks_done_; ++b) {
+    BlockView view;
+    view.range = blocks_[b].range;
+    view.cls = blocks_[b].cls;
+    view.always = recent.overlaps(view.range);
+    const bool hot = resident_valid_ && std::any_of(resident_.begin(), resident_.end(), [&](const ResidentRange& r) {
+                       return r.range.overlaps(view.range);
+                     });
+    const std::optional<BlockRecord> record = store_.record(id_, view.range);
+    view.residence = hot ? Residence::hot : record && record->has_payload ? Residence::cold : Residence::dropped;
+    view.last_use = record ? record->last_use : 0;
+    view.score = scores.empty() ? 0.0 : scores[b];
+    views.push_back(view);
+  }
+  return views;
+}
+
+Result<HotSetPlan> SessionImpl::plan_hot(std::span<const double> scores, std::int32_t question_tokens) const {
+  const std::vector<BlockView> blocks = views(scores);
+  HotSetRequest request;
+  request.blocks = blocks;
+  request.budget_tokens =
+      cells_ - static_cast<std::int32_t>(sinks_end_.get()) - question_tokens - settings_.answer_tokens;
+  request.retrieved_max = shape_.blocks;
+  return plan_hot_set(request);
+}
+
+Status SessionImpl::make_resident() {
+  if (resident_valid_) return {};
+  if (cells_ == 0) MODELD_TRY_VOID(open_context(0));
+  MODELD_TRY_VOID(ingest_sinks());
+  const Place sinks(static_cast<std::int32_t>(sinks_end_.get()));
+  // Pinned blocks get what room the retrieved ones and a question leave, at most half.
+  const std::int32_t retrieved = shape_.blocks * kBlockLimits.max_tokens;
+  MODELD_TRY(const HotSetPlan plan, plan_hot({}, std::min(kQuestionRoom, settings_.hot_tokens / 8) + retrieved));
+  std::vector<StreamRange> pinned;
+  std::vector<std::size_t> chosen = plan.keep;
+  chosen.insert(chosen.end(), plan.fetch.begin(), plan.fetch.end());
+  std::sort(chosen.begin(), chosen.end());
+  const StreamRange recent = recent_range();
+  resident_.clear();
+  Place at = sinks;
+  for (const std::size_t b : chosen) {
+    if (recent.overlaps(blocks_[b].range) || blocks_[b].cls == CacheClass::volatile_) continue;
+    MODELD_TRY_VOID(admit_block(b, at));
+    resident_.push_back({blocks_[b].range, at});
+    at += static_cast<std::int32_t>(blocks_[b].range.size());
+  }
+  pinned_cold_tokens_ = 0;
+  for (const std::size_t b : plan.pinned_cold) pinned_cold_tokens_ += blocks_[b].range.size();
+  MODELD_TRY_VOID(compute_range(recent, at, false));
+  recomputed_since_ += recent.size();
+  if (!recent.empty()) resident_.push_back({recent, at});
+  resident_end_ = at + static_cast<std::int32_t>(recent.size());
+  resident_valid_ = true;
+  return {};
+}
+
+Status SessionImpl::admit_block(std::size_t block, Place at) {
+  const StreamRange range = blocks_[block].range;
+  std::shared_ptr<const KvPayload> payload = store_.fetch(id_, range, turn_);
+  if (payload == nullptr) {
+    // Dropped: computed again behind sinks and run-up, from its tokens alone.
+    const std::array ranges = {range};
+    MODELD_TRY(Isolated again, compute_isolated(ranges));
+    recomputed_since_ += range.size() + run_up_of(range).size();
+    payload = std::make_shared<const KvPayload>(again.payloads.front());
+    // Whether the store has room for it again is its own business; the answer does not depend on it.
+    static_cast<void>(store_.restore(id_, range, std::move(again.payloads.front()), turn_));
+  }
+  return engine_.admit(kMain, *payload, at);
+}
+
+}  // namespace modeld

@@ -1,0 +1,307 @@
+// Ingest: text into parked, indexed blocks. Exact mode keeps everything in sequence 0. Extended mode computes each block once, in one
+// of two ways that the reading policy names:
+//
+//   isolated: in a lane of its own, behind the sinks and a run-up that is dropped. Several lanes fill a batch. The cost of a token does
+//             not depend on the stream's length, nor does the block's KV depend on anything but sinks, run-up and its own tokens.
+//   streamed: in sequence 0, behind sinks and a window of what came before. When places run out the window moves down (one
+//             amortised shift), and what leaves it has long been parked.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "session/session_impl.h"
+
+namespace modeld {
+namespace {
+
+std::span<const Token> slice(const std::vector<Token>& tokens, StreamRange range) {
+  return std::span(tokens).subspan(static_cast<std::size_t>(range.begin.get()), static_cast<std::size_t>(range.size()));
+}
+
+Status check_cancel(const CancelFlag* cancel) {
+  if (cancel == nullptr || !cancel->requested()) return {};
+  return fail(ErrorCode::cancelled, "Cancelled; what was completed is kept, and the next call goes on from there.");
+}
+
+}  // namespace
+
+Status SessionImpl::begin_work(const CancelFlag* cancel) {
+  MODELD_TRY_VOID(check_cancel(cancel));
+  engine_.clear_cancel();
+  MODELD_TRY(const IngestPlan plan, this->plan());
+  predicted_ingest_seconds_ = plan.predicted_seconds;
+  if (exact_ != plan.exact) resident_valid_ = false;
+  if (exact_ && !plan.exact) leave_exact();
+  exact_ = plan.exact;
+  return {};
+}
+
+void SessionImpl::leave_exact() {
+  // What was computed densely is computed again, block by block.
+  exact_ = false;
+  drop_exact();
+  engine_.close_context();
+  cells_ = 0;
+  resident_valid_ = false;
+}
+
+void SessionImpl::drop_exact() {
+  // Tokens computed once for an earlier answer stay counted there; now they are computed again.
+  recomputed_since_ += exact_end_.get();
+  computed_since_ -= exact_end_.get();
+  exact_end_ = StreamPos(0);
+}
+
+Status SessionImpl::ingest(const ProgressSink& progress, const CancelFlag* cancel) {
+  const Stopwatch watch;
+  Status status = begin_work(cancel);
+  if (status) status = exact_ ? ingest_exact(progress, cancel) : ingest_extended(progress, cancel);
+  ingest_seconds_since_ += watch.seconds();
+  if (!status) note_failure(status.error());
+  return status;
+}
+
+Status SessionImpl::ingest_exact(const ProgressSink& progress, const CancelFlag* cancel) {
+  const std::int64_t total = text_.end().get();
+  const auto wanted = static_cast<std::int32_t>(
+      std::min<std::int64_t>(exact_limit(), total + exact_room_ + settings_.answer_tokens));
+  if (cells_ < wanted) {
+    ContextSpec spec;
+    spec.cells = wanted;
+    spec.sequences = 1 + kLanes;
+    spec.kv_type = settings_.kv_type;
+    spec.batch = kBatchTokens;
+    spec.threads = settings_.threads;
+    drop_exact();
+    MODELD_TRY_VOID(engine_.open_context(spec));
+    cells_ = spec.cells;
+  }
+  MODELD_TRY_VOID(engine_.observe({}));
+  while (exact_end_ < text_.end()) {
+    MODELD_TRY_VOID(check_cancel(cancel));
+    const StreamPos end = std::min(text_.end(), exact_end_ + kBatchTokens);
+    MODELD_TRY_VOID(compute_range({exact_end_, end}, Place(static_cast<std::int32_t>(exact_end_.get())), false));
+    computed_since_ += end - exact_end_;
+    exact_end_ = end;
+    report(progress, "reading the text", static_cast<std::uint64_t>(end.get()), static_cast<std::uint64_t>(total), "tokens");
+  }
+  return {};
+}
+
+Status SessionImpl::ingest_extended(const ProgressSink& progress, const CancelFlag* cancel) {
+  const StreamPos from = blocks_done_ > 0 ? blocks_[blocks_done_ - 1].range.end
+                                          : StreamPos(std::min<std::int64_t>(policy_.sinks, text_.end().get()));
+  blocks_.resize(blocks_done_);
+  const std::vector<Block> fresh = text_.cut(from, kBlockLimits);
+  blocks_.insert(blocks_.end(), fresh.begin(), fresh.end());
+  if (blocks_done_ < blocks_.size() || sinks_end_ == StreamPos(0)) {
+    if (cells_ == 0) MODELD_TRY_VOID(open_context(0));
+    MODELD_TRY_VOID(ingest_sinks());
+    const Stopwatch watch;
+    const std::int64_t before = computed_since_ + recomputed_since_;
+    MODELD_TRY_VOID(policy_.origin == KvOrigin::isolated ? ingest_isolated(progress, cancel)
+                                                         : ingest_streamed(progress, cancel));
+    const std::int64_t done = computed_since_ - before + recomputed_since_;
+    if (done >= kBatchTokens) ingest_tokens_per_second_ = static_cast<double>(done) / watch.seconds();
+  }
+  return make_resident();
+}
+
+Status SessionImpl::ingest_sinks() {
+  const StreamPos end(std::min<std::int64_t>(policy_.sinks, text_.end().get()));
+  if (sinks_end_ != StreamPos(0)) {
+    // Known already. A new context has to compute them again; a used one keeps them and drops the rest for the lanes.
+    if (engine_.extent(kMain).empty()) {
+      recomputed_since_ += sinks_end_.get();
+      return compute_range({StreamPos(0), sinks_end_}, Place(0), false);
+    }
+    resident_valid_ = false;
+    return trim_main(Place(static_cast<std::int32_t>(sinks_end_.get())));
+  }
+  const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
+  MODELD_TRY_VOID(trim_main(Place(0)));
+  MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
+  MODELD_TRY_VOID(compute_range({StreamPos(0), end}, Place(0), true));
+  index_->append(engine_.observation().keys, static_cast<std::int32_t>(end.get()));
+  sinks_end_ = end;
+  computed_since_ += end.get();
+  return {};
+}
+
+StreamRange SessionImpl::run_up_of(StreamRange block) const {
+  return {std::max(sinks_end_, block.begin - policy_.run_up), block.begin};
+}
+
+Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFlag* cancel) {
+  const auto total = static_cast<std::uint64_t>(text_.end().get());
+  while (blocks_done_ < blocks_.size()) {
+    MODELD_TRY_VOID(check_cancel(cancel));
+    std::vector<StreamRange> group;
+    std::int64_t tokens = 0;
+    while (group.size() < static_cast<std::size_t>(kLanes) && blocks_done_ + group.size() < blocks_.size()) {
+      const StreamRange range = blocks_[blocks_done_ + group.size()].range;
+      const std::int64_t more = range.end - run_up_of(range).begin;
+      const std::int64_t room = std::min<std::int64_t>(kBatchTokens, cells_ - sinks_end_.get());
+      if (!group.empty() && tokens + more > room) break;
+      group.push_back(range);
+      tokens += more;
+    }
+    MODELD_TRY(Isolated done, compute_isolated(group));
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      MODELD_TRY_VOID(park(blocks_done_, std::move(done.payloads[i]), done.keys[i]));
+      computed_since_ += group[i].size();
+      recomputed_since_ += run_up_of(group[i]).size();
+      ++blocks_done_;
+    }
+    report(progress, "reading the text", static_cast<std::uint64_t>(group.back().end.get()), total, "tokens");
+  }
+  return {};
+}
+
+Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> ranges) {
+  MODELD_CHECK(ranges.size() <= static_cast<std::size_t>(kLanes));
+  const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
+  MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
+  const Place first(static_cast<std::int32_t>(sinks_end_.get()));
+  const auto clear_lanes = [&] {
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      // Failing to empty a lane means a poisoned context, which the failed step reports itself.
+      static_cast<void>(engine_.evict(static_cast<SeqId>(1 + i), PlaceRange{Place(0), Place(INT32_MAX)}));
+    }
+  };
+  std::vector<BatchToken> batch;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const auto lane = static_cast<SeqId>(1 + i);
+    if (Status shared = engine_.share(kMain, lane, {Place(0), first}); !shared) {
+      clear_lanes();
+      return tl::unexpected(std::move(shared).error());
+    }
+    Place at = first;
+    for (const Token token : slice(text_.tokens(), {run_up_of(ranges[i]).begin, ranges[i].end})) {
+      batch.push_back(BatchToken{token, at, lane, false});
+      ++at;
+    }
+  }
+  if (Status computed = engine_.compute(batch); !computed) {
+    clear_lanes();
+    return tl::unexpected(std::move(computed).error());
+  }
+  Isolated result;
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const auto run_up = static_cast<std::int32_t>(run_up_of(ranges[i]).size());
+    const auto size = static_cast<std::int32_t>(ranges[i].size());
+    auto payload = engine_.export_range(static_cast<SeqId>(1 + i), {first + run_up, first + run_up + size});
+    if (!payload) {
+      clear_lanes();
+      return tl::unexpected(std::move(payload).error());
+    }
+    result.payloads.push_back(std::move(*payload));
+    row += static_cast<std::size_t>(run_up);
+    std::vector<std::vector<float>> keys;
+    for (const std::vector<float>& all : engine_.observation().keys) {
+      const auto dim = static_cast<std::size_t>(index_->key_dim());
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * dim);
+      keys.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(size) * dim));
+    }
+    result.keys.push_back(std::move(keys));
+    row += static_cast<std::size_t>(size);
+  }
+  clear_lanes();
+  return result;
+}
+
+Status SessionImpl::charge_index() {
+  return store_.charge(id_, index_->bytes() + lexical_.bytes() + text_.bytes());
+}
+
+Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys) {
+  const StreamRange range = blocks_[block].range;
+  const std::span<const Token> tokens = slice(text_.tokens(), range);
+  const Digest128 identity = engine_.identity().digest();
+  const Digest128 sinks = hash_tokens(slice(text_.tokens(), {StreamPos(0), sinks_end_}));
+  BlockKey key;
+  if (policy_.origin == KvOrigin::isolated) {
+    key = isolated_key(identity, sinks, slice(text_.tokens(), run_up_of(range)), tokens);
+  } else {
+    const std::optional<BlockRecord> before =
+        block == 0 ? std::nullopt : store_.record(id_, blocks_[block - 1].range);
+    key = streamed_key(identity, sinks, policy_.stream_window, before ? before->key : BlockKey{}, tokens);
+  }
+  MODELD_TRY_VOID(charge_index());
+  MODELD_TRY(const BlockRecord kept, store_.put(id_, range, blocks_[block].cls, policy_.origin, key, tokens,
+                                                std::move(payload), turn_));
+  static_cast<void>(kept);
+  index_->append(keys, static_cast<std::int32_t>(range.size()));
+  lexical_.append(text_.text(range));
+  return {};
+}
+
+Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFlag* cancel) {
+  const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
+  MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
+  const Place sinks(static_cast<std::int32_t>(sinks_end_.get()));
+  const std::int32_t window = std::min(policy_.stream_window, cells_ - sinks.get() - kBlockLimits.max_tokens);
+  // Places go up to twice the window before it moves down, so that one shift serves a whole window of tokens.
+  const Place limit(std::min(sinks.get() + 2 * window + kBatchTokens, engine_.geometry().trained_window));
+  Place next = sinks;    // where the next token goes
+  Place oldest = sinks;  // where the window begins
+  if (blocks_done_ > 0) {
+    // Going on after an interruption or an earlier text: the window before is computed again, so that the blocks to come see it.
+    const StreamPos end = blocks_[blocks_done_ - 1].range.end;
+    const StreamRange before{std::max(sinks_end_, end - window), end};
+    MODELD_TRY_VOID(compute_range(before, sinks, false));
+    recomputed_since_ += before.size();
+    next += static_cast<std::int32_t>(before.size());
+  }
+  while (blocks_done_ < blocks_.size()) {
+    MODELD_TRY_VOID(check_cancel(cancel));
+    const std::int32_t room = std::min(kBatchTokens, cells_ - sinks.get() - window);
+    std::int32_t tokens = 0;
+    std::size_t count = 0;
+    while (blocks_done_ + count < blocks_.size()) {
+      const auto more = static_cast<std::int32_t>(blocks_[blocks_done_ + count].range.size());
+      if (count > 0 && tokens + more > room) break;
+      tokens += more;
+      ++count;
+    }
+    // Make room: the window keeps at most `window` tokens, whatever is older leaves (it has its cold copy).
+    const Place keep_from = std::max(oldest, next - window);
+    if (keep_from > oldest) {
+      MODELD_TRY_VOID(engine_.evict(kMain, {oldest, keep_from}));
+      oldest = keep_from;
+    }
+    if (next + tokens > limit && oldest > sinks) {
+      const std::int32_t delta = sinks - oldest;
+      MODELD_TRY_VOID(engine_.rebase(kMain, {oldest, next}, delta));
+      next += delta;
+      oldest = sinks;
+    }
+    const StreamRange range{blocks_[blocks_done_].range.begin, blocks_[blocks_done_ + count - 1].range.end};
+    MODELD_TRY_VOID(compute_range(range, next, true));
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const StreamRange block = blocks_[blocks_done_].range;
+      const Place at = next + static_cast<std::int32_t>(block.begin - range.begin);
+      const auto size = static_cast<std::int32_t>(block.size());
+      MODELD_TRY(KvPayload payload, engine_.export_range(kMain, {at, at + size}));
+      std::vector<std::vector<float>> keys;
+      const auto dim = static_cast<std::size_t>(index_->key_dim());
+      for (const std::vector<float>& all : engine_.observation().keys) {
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * dim);
+        keys.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(size) * dim));
+      }
+      MODELD_TRY_VOID(park(blocks_done_, std::move(payload), keys));
+      row += static_cast<std::size_t>(size);
+      computed_since_ += size;
+      ++blocks_done_;
+    }
+    next += tokens;
+    report(progress, "reading the text", static_cast<std::uint64_t>(range.end.get()),
+           static_cast<std::uint64_t>(text_.end().get()), "tokens");
+  }
+  return {};
+}
+
+}  // namespace modeld

@@ -1,0 +1,183 @@
+// The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks), hot_set.cc (the
+// resident layout), retrieve.cc (which blocks matter), answer.cc (reading and generating).
+//
+// Invariants: - index, lexical index, blocks and store records cover the same ranges: everything computed but the sinks;
+//             - sequence 0 holds, when `resident_` is valid: sinks, pinned, recent — compact, in that order — and nothing else
+//               between two questions;
+//             - lanes (sequences 1 …) are empty between steps.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plan/hot_set.h"
+#include "plan/placement.h"
+#include "recall/key_index.h"
+#include "recall/lexical.h"
+#include "session/frame.h"
+#include "session/session.h"
+#include "session/stream_text.h"
+
+namespace modeld {
+
+inline constexpr SeqId kMain = 0;
+/// Isolated blocks are computed side by side, to fill a batch.
+inline constexpr std::int32_t kLanes = 4;
+inline constexpr std::int32_t kBatchTokens = 512;
+/// Room for a question that a context is opened with; a longer one opens a larger context, up to the hot budget.
+inline constexpr std::int32_t kQuestionRoom = 384;
+inline constexpr BlockLimits kBlockLimits = {64, 128, 1};
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// A stream range and where it stands in sequence 0.
+struct ResidentRange {
+  StreamRange range;
+  Place at;
+};
+
+class SessionImpl final : public Session {
+ public:
+  SessionImpl(Engine& engine, ColdStore& store, const Calibration& calibration, const SessionSettings& settings,
+              PromptFrame frame);
+  ~SessionImpl() override;
+
+  Status append(std::span<const TextPart> parts, const CancelFlag* cancel) override;
+  Result<IngestPlan> plan() const override;
+  Status ingest(const ProgressSink& progress, const CancelFlag* cancel) override;
+  Result<Answer> ask(const Question& question, const TextSink& sink, const ProgressSink& progress,
+                     const CancelFlag* cancel) override;
+  std::int64_t stream_tokens() const override { return text_.end().get(); }
+  std::vector<Token> stream() const override { return text_.tokens(); }
+  std::vector<StreamRange> blocks() const override;
+  Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) override;
+  std::string check_integrity() const override;
+
+ private:
+  struct Probe;       // the question's tokens and what its probe pass recorded
+  struct QuestionTokens {
+    std::vector<Token> before;   // separator
+    std::vector<Token> content;  // the user's words: they alone give the queries
+    std::vector<Token> after;    // template and answer prefix
+    [[nodiscard]] std::int32_t size() const {
+      return static_cast<std::int32_t>(before.size() + content.size() + after.size());
+    }
+  };
+
+  // session.cc
+  [[nodiscard]] std::int32_t exact_limit() const;
+  [[nodiscard]] bool fits_exact(std::int64_t question_tokens) const;
+  Result<QuestionTokens> tokenise(const Question& question) const;
+  void note_failure(const Error& error);
+  /// Gives up what exact mode computed; it is counted as computed again.
+  void leave_exact();
+  void drop_exact();
+
+  // ingest.cc
+  Status begin_work(const CancelFlag* cancel);
+  Status ingest_exact(const ProgressSink& progress, const CancelFlag* cancel);
+  Status ingest_extended(const ProgressSink& progress, const CancelFlag* cancel);
+  Status ingest_isolated(const ProgressSink& progress, const CancelFlag* cancel);
+  Status ingest_streamed(const ProgressSink& progress, const CancelFlag* cancel);
+  Status ingest_sinks();
+  /// Computes blocks_[first … first+count) in lanes; returns payloads and, row by row, their index keys.
+  struct Isolated {
+    std::vector<KvPayload> payloads;
+    std::vector<std::vector<std::vector<float>>> keys;  // block, KV head, rows
+  };
+  Result<Isolated> compute_isolated(std::span<const StreamRange> ranges);
+  [[nodiscard]] StreamRange run_up_of(StreamRange block) const;
+  Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
+  Status charge_index();
+
+  // hot_set.cc
+  Status open_context(std::int32_t question_tokens);
+  /// Makes sequence 0 hold sinks, pinned and recent, and nothing else.
+  Status make_resident();
+  Status compute_range(StreamRange range, Place at, bool observed);
+  [[nodiscard]] StreamRange recent_range() const;
+  [[nodiscard]] std::vector<BlockView> views(std::span<const double> scores) const;
+  Result<HotSetPlan> plan_hot(std::span<const double> scores, std::int32_t question_tokens) const;
+  Status trim_main(Place end);
+  /// Puts a block's KV at `at`, from the store or, if dropped, computed again.
+  Status admit_block(std::size_t block, Place at);
+
+  // retrieve.cc
+  Result<Probe> probe(const QuestionTokens& question);
+  [[nodiscard]] std::vector<double> score(const Probe& probe, const Question& question) const;
+  /// One score per block, > 0 for those worth reading: fused ranks, or the question's own oracle.
+  Result<std::vector<double>> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
+  [[nodiscard]] Passage passage(std::size_t block, double score) const;
+
+  // answer.cc
+  Status make_ready(const QuestionTokens& tokens, Answer& answer, const ProgressSink& progress, const CancelFlag* cancel);
+  Status answer_exact(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
+                      const CancelFlag* cancel);
+  Status answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
+                         const CancelFlag* cancel);
+  Status compute_question(const QuestionTokens& tokens, Place at);
+  Status generate(const Question& question, std::size_t last_row, Place at, Answer& answer, const TextSink& sink,
+                  const CancelFlag* cancel);
+  void account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer);
+
+  Engine& engine_;
+  ColdStore& store_;
+  const Calibration& calibration_;
+  SessionSettings settings_;
+  ReadingPolicy policy_;
+  PromptFrame frame_;
+  SessionId id_;
+
+  StreamText text_;
+  std::vector<Block> blocks_;        // all of the stream behind the sinks
+  std::size_t blocks_done_ = 0;      // of them are parked and indexed
+  StreamPos sinks_end_;              // 0 until computed
+  std::unique_ptr<KeyIndex> index_;
+  LexicalIndex lexical_;
+
+  bool exact_ = false;
+  /// Question tokens that the exact context has room for.
+  std::int32_t exact_room_ = kQuestionRoom;
+  /// Stream tokens computed into sequence 0 in exact mode.
+  StreamPos exact_end_;
+  /// Whether sequence 0 holds sinks, pinned and recent as the plan has them.
+  bool resident_valid_ = false;
+  std::vector<ResidentRange> resident_;
+  Place resident_end_;
+  std::int32_t cells_ = 0;
+  TurnShape shape_;
+  std::int64_t pinned_cold_tokens_ = 0;
+
+  std::uint64_t turn_ = 0;
+  // Since the last answer, for its report.
+  std::int64_t computed_since_ = 0;
+  std::int64_t recomputed_since_ = 0;
+  double ingest_seconds_since_ = 0.0;
+  // Measured speeds, for predictions; 0 until known.
+  double ingest_tokens_per_second_ = 0.0;
+  double question_tokens_per_second_ = 0.0;
+  double predicted_ingest_seconds_ = 0.0;
+};
+
+struct SessionImpl::Probe {
+  /// Per retrieval head (calibration order): content tokens × key_dim, un-rotated.
+  std::vector<std::vector<float>> queries;
+  /// Per index KV head: all probe tokens × key_dim, un-rotated.
+  std::vector<std::vector<float>> keys;
+  /// Where the probe's first token stood, and which of its tokens are content.
+  Place at;
+  std::int32_t content_begin = 0;
+  std::int32_t content_count = 0;
+};
+
+}  // namespace modeld

@@ -1,0 +1,69 @@
+// The token stream with the text it came from: tokens, segments, and for each token its bytes in a source.
+//
+// Invariant: tokens, segments and offsets agree; segments cover the stream without gap or overlap. Only append() changes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "session/frame.h"
+#include "session/session.h"
+#include "stream/block.h"
+#include "stream/segment.h"
+
+namespace modeld {
+
+class StreamText {
+ public:
+  /// Starts the stream with the frame's head.
+  explicit StreamText(const PromptFrame& frame);
+
+  /// Tokenises the parts and appends them, each as a segment of its own. A part of a text of several gets its name as a line
+  /// before it. On an error or cancel nothing is appended. Errors: text_empty, cancelled, the tokenizer's.
+  Status append(const Engine& engine, std::span<const TextPart> parts, const CancelFlag* cancel);
+
+  [[nodiscard]] const std::vector<Token>& tokens() const { return tokens_; }
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+  [[nodiscard]] StreamPos end() const { return StreamPos(static_cast<std::int64_t>(tokens_.size())); }
+  /// Cuts everything from `from` on into blocks.
+  [[nodiscard]] std::vector<Block> cut(StreamPos from, const BlockLimits& limits) const;
+  /// The text of a range: parts joined as they stand in the stream; template tokens give nothing.
+  [[nodiscard]] std::string text(StreamRange range) const;
+
+  struct Where {
+    std::string source;
+    std::int64_t line_begin = 0;
+    std::int64_t line_end = 0;
+  };
+  /// Source and lines of a range (of its first part). Lines count from 1; both 0 for template tokens.
+  [[nodiscard]] Where where(StreamRange range) const;
+  /// Bytes held, for the host budget.
+  [[nodiscard]] std::int64_t bytes() const;
+
+ private:
+  struct Part {
+    StreamRange tokens;
+    std::string name;
+    std::string text;
+    /// Byte offset of each token in `text`, and one past the last.
+    std::vector<std::uint32_t> offsets;
+    /// Byte offset where each line of the user's own text begins, and how many header bytes stand before it.
+    std::vector<std::uint32_t> line_starts;
+    std::uint32_t header_bytes = 0;
+  };
+  static Result<Part> tokenise(const Engine& engine, const TextPart& part, bool named, const CancelFlag* cancel,
+                               std::vector<Token>& out);
+  [[nodiscard]] const Part* part_at(StreamPos pos) const;
+
+  std::vector<Token> tokens_;
+  std::vector<Boundary> boundaries_;
+  std::vector<Segment> segments_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace modeld
