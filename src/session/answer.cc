@@ -1,8 +1,9 @@
-// Reading and answering: the best blocks directly before the question, best last; the question computed behind them; the answer.
+// Reading and answering: the best blocks directly before the question, best last; the question computed behind them;
+// the answer.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "session/sampler.h"
 #include "session/session_impl.h"
@@ -37,11 +38,12 @@ Status SessionImpl::make_ready(const QuestionTokens& tokens, Answer& answer, con
   if (exact_ && !fits_exact(tokens.size())) {
     if (settings_.context == ContextMode::exact) {
       const std::int64_t prompt = text_.end().get() + tokens.size();
-      return fail(ErrorCode::context_overflow,
-                  fmt::format("The prompt takes {} tokens and an answer {}; exact mode holds {} in all. Use --context auto, or "
-                              "a shorter text or question.",
-                              prompt, settings_.answer_tokens, exact_limit()),
-                  {{"prompt_tokens", prompt}, {"answer_tokens", settings_.answer_tokens}, {"exact_tokens", exact_limit()}});
+      return fail(
+          ErrorCode::context_overflow,
+          fmt::format("The prompt takes {} tokens and an answer {}; exact mode holds {} in all. Use --context auto, or "
+                      "a shorter text or question.",
+                      prompt, settings_.answer_tokens, exact_limit()),
+          {{"prompt_tokens", prompt}, {"answer_tokens", settings_.answer_tokens}, {"exact_tokens", exact_limit()}});
     }
     leave_exact();
     const Stopwatch again;
@@ -199,9 +201,8 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::siz
     for (const std::size_t b : retrieved) answer.attended_tokens += blocks_[b].range.size();
     for (std::size_t b = 0; b < blocks_done_; ++b) {
       const bool hot = std::find(retrieved.begin(), retrieved.end(), b) != retrieved.end() ||
-                       std::any_of(resident_.begin(), resident_.end(), [&](const ResidentRange& r) {
-                         return r.range.overlaps(blocks_[b].range);
-                       });
+                       std::any_of(resident_.begin(), resident_.end(),
+                                   [&](const ResidentRange& r) { return r.range.overlaps(blocks_[b].range); });
       if (hot) continue;
       const std::optional<BlockRecord> record = store_.record(id_, blocks_[b].range);
       (record && record->has_payload ? answer.cold_tokens : answer.dropped_tokens) += blocks_[b].range.size();

@@ -1,9 +1,9 @@
-// The resident layout of sequence 0 between questions: sinks, pinned, recent — compact, in that order, laid out the same way each time,
-// so that a question finds the same cells whether it is the first or the hundredth.
+// The resident layout of sequence 0 between questions: sinks, pinned, recent — compact, in that order, laid out the
+// same way each time, so that a question finds the same cells whether it is the first or the hundredth.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "session/session_impl.h"
 
@@ -16,8 +16,7 @@ Status SessionImpl::open_context(std::int32_t question_tokens) {
     if (block.cls != CacheClass::volatile_) pinned += block.range.size();
   }
   const std::int32_t room = std::max(question_tokens, std::min(kQuestionRoom, hot / 8));
-  MODELD_TRY(const TurnShape shape,
-             shape_turn(policy_, hot, room, settings_.answer_tokens, kBlockLimits.max_tokens));
+  MODELD_TRY(const TurnShape shape, shape_turn(policy_, hot, room, settings_.answer_tokens, kBlockLimits.max_tokens));
   std::int64_t cells = shape.cells + std::min<std::int64_t>(pinned, hot / 2);
   if (policy_.origin == KvOrigin::streamed) {
     cells = std::max<std::int64_t>(cells, shape.sinks + policy_.stream_window + kBatchTokens);

@@ -1,13 +1,16 @@
-// Ingest: text into parked, indexed blocks. Exact mode keeps everything in sequence 0. Extended mode computes each block once, in one
-// of two ways that the reading policy names:
+// Ingest: text into parked, indexed blocks. Exact mode keeps everything in sequence 0. Extended mode computes each
+// block once, in one of two ways that the reading policy names:
 //
-//   isolated: in a lane of its own, behind the sinks and a run-up that is dropped. Several lanes fill a batch. The cost of a token does
-//             not depend on the stream's length, nor does the block's KV depend on anything but sinks, run-up and its own tokens.
-//   streamed: in sequence 0, behind sinks and a window of what came before. When places run out the window moves down (one
+//   isolated: in a lane of its own, behind the sinks and a run-up that is dropped. Several lanes fill a batch. The cost
+//   of a token does
+//             not depend on the stream's length, nor does the block's KV depend on anything but sinks, run-up and its
+//             own tokens.
+//   streamed: in sequence 0, behind sinks and a window of what came before. When places run out the window moves down
+//   (one
 //             amortised shift), and what leaves it has long been parked.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/check.h"
 #include "session/session_impl.h"
@@ -64,8 +67,8 @@ Status SessionImpl::ingest(const ProgressSink& progress, const CancelFlag* cance
 
 Status SessionImpl::ingest_exact(const ProgressSink& progress, const CancelFlag* cancel) {
   const std::int64_t total = text_.end().get();
-  const auto wanted = static_cast<std::int32_t>(
-      std::min<std::int64_t>(exact_limit(), total + exact_room_ + settings_.answer_tokens));
+  const auto wanted =
+      static_cast<std::int32_t>(std::min<std::int64_t>(exact_limit(), total + exact_room_ + settings_.answer_tokens));
   if (cells_ < wanted) {
     ContextSpec spec;
     spec.cells = wanted;
@@ -84,7 +87,8 @@ Status SessionImpl::ingest_exact(const ProgressSink& progress, const CancelFlag*
     MODELD_TRY_VOID(compute_range({exact_end_, end}, Place(static_cast<std::int32_t>(exact_end_.get())), false));
     computed_since_ += end - exact_end_;
     exact_end_ = end;
-    report(progress, "reading the text", static_cast<std::uint64_t>(end.get()), static_cast<std::uint64_t>(total), "tokens");
+    report(progress, "reading the text", static_cast<std::uint64_t>(end.get()), static_cast<std::uint64_t>(total),
+           "tokens");
   }
   return {};
 }
@@ -212,9 +216,7 @@ Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const Stre
   return result;
 }
 
-Status SessionImpl::charge_index() {
-  return store_.charge(id_, index_->bytes() + lexical_.bytes() + text_.bytes());
-}
+Status SessionImpl::charge_index() { return store_.charge(id_, index_->bytes() + lexical_.bytes() + text_.bytes()); }
 
 Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys) {
   const StreamRange range = blocks_[block].range;
@@ -225,13 +227,12 @@ Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const s
   if (policy_.origin == KvOrigin::isolated) {
     key = isolated_key(identity, sinks, slice(text_.tokens(), run_up_of(range)), tokens);
   } else {
-    const std::optional<BlockRecord> before =
-        block == 0 ? std::nullopt : store_.record(id_, blocks_[block - 1].range);
+    const std::optional<BlockRecord> before = block == 0 ? std::nullopt : store_.record(id_, blocks_[block - 1].range);
     key = streamed_key(identity, sinks, policy_.stream_window, before ? before->key : BlockKey{}, tokens);
   }
   MODELD_TRY_VOID(charge_index());
-  MODELD_TRY(const BlockRecord kept, store_.put(id_, range, blocks_[block].cls, policy_.origin, key, tokens,
-                                                std::move(payload), turn_));
+  MODELD_TRY(const BlockRecord kept,
+             store_.put(id_, range, blocks_[block].cls, policy_.origin, key, tokens, std::move(payload), turn_));
   static_cast<void>(kept);
   index_->append(keys, static_cast<std::int32_t>(range.size()));
   lexical_.append(text_.text(range));
@@ -248,7 +249,8 @@ Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFl
   Place next = sinks;    // where the next token goes
   Place oldest = sinks;  // where the window begins
   if (blocks_done_ > 0) {
-    // Going on after an interruption or an earlier text: the window before is computed again, so that the blocks to come see it.
+    // Going on after an interruption or an earlier text: the window before is computed again, so that the blocks to
+    // come see it.
     const StreamPos end = blocks_[blocks_done_ - 1].range.end;
     const StreamRange before{std::max(sinks_end_, end - window), end};
     MODELD_TRY_VOID(compute_range(before, sinks, false));

@@ -1,5 +1,5 @@
-// Which blocks matter for a question: a probe pass gives the question's queries in the heads that calibration found; every block's
-// tokens are scored against them; lexical ranks are fused in.
+// Which blocks matter for a question: a probe pass gives the question's queries in the heads that calibration found;
+// every block's tokens are scored against them; lexical ranks are fused in.
 #include <algorithm>
 #include <map>
 
@@ -94,8 +94,8 @@ std::vector<double> SessionImpl::score(const Probe& probe, const Question& quest
     const VisibleKeys& seen = visible[kv];
     HeadQueries head;
     head.head = ref;
-    head.kv_head = static_cast<std::size_t>(
-        std::find(index_->kv_heads().begin(), index_->kv_heads().end(), kv) - index_->kv_heads().begin());
+    head.kv_head = static_cast<std::size_t>(std::find(index_->kv_heads().begin(), index_->kv_heads().end(), kv) -
+                                            index_->kv_heads().begin());
     MODELD_CHECK(head.kv_head < index_->kv_heads().size());
     const std::size_t before = seen.places.size() - probe.keys[head.kv_head].size() / dim;
     for (std::int32_t t = 0; t < probe.content_count; ++t) {
@@ -104,8 +104,9 @@ std::vector<double> SessionImpl::score(const Probe& probe, const Question& quest
       std::vector<float> query(first, first + static_cast<std::ptrdiff_t>(dim));
       rotate(query, layer.rope, frequencies, place.get());
       const std::size_t end = before + static_cast<std::size_t>(probe.content_begin + t) + 1;
-      const auto begin = layer.window == 0 ? seen.places.begin()
-                                           : std::upper_bound(seen.places.begin(), seen.places.end(), place - layer.window);
+      const auto begin = layer.window == 0
+                             ? seen.places.begin()
+                             : std::upper_bound(seen.places.begin(), seen.places.end(), place - layer.window);
       const auto skip = static_cast<std::size_t>(begin - seen.places.begin());
       head.local_lse.push_back(
           static_cast<float>(log_sum_exp(query, std::span(seen.keys).subspan(skip * dim), end - skip)));
@@ -118,9 +119,8 @@ std::vector<double> SessionImpl::score(const Probe& probe, const Question& quest
   std::vector<StreamRange> candidates;
   std::vector<std::size_t> numbers;
   for (std::size_t b = 0; b < blocks_done_; ++b) {
-    const bool attended = std::any_of(resident_.begin(), resident_.end(), [&](const ResidentRange& r) {
-      return r.range.overlaps(blocks_[b].range);
-    });
+    const bool attended = std::any_of(resident_.begin(), resident_.end(),
+                                      [&](const ResidentRange& r) { return r.range.overlaps(blocks_[b].range); });
     if (attended) continue;
     candidates.push_back(blocks_[b].range);
     numbers.push_back(b);
@@ -185,7 +185,8 @@ Result<std::vector<Passage>> SessionImpl::retrieve(const Question& question, std
   for (std::size_t b = 0; b < scores->size(); ++b) {
     if ((*scores)[b] > 0.0) order.push_back(b);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
   order.resize(std::min(order.size(), count));
   std::vector<Passage> passages;
   for (const std::size_t b : order) passages.push_back(passage(b, (*scores)[b]));

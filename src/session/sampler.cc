@@ -17,9 +17,10 @@ Token Sampler::sample(std::span<const float> logits) {
   const auto better = [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   };
-  const std::size_t keep =
-      sampling_.top_k > 0 ? std::min(candidates_.size(), static_cast<std::size_t>(sampling_.top_k)) : candidates_.size();
-  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(keep), candidates_.end(), better);
+  const std::size_t keep = sampling_.top_k > 0 ? std::min(candidates_.size(), static_cast<std::size_t>(sampling_.top_k))
+                                               : candidates_.size();
+  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(keep), candidates_.end(),
+                    better);
   candidates_.resize(keep);
   const float top = candidates_.front().first;
   double sum = 0.0;

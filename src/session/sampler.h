@@ -10,8 +10,8 @@
 
 namespace modeld {
 
-/// Greedy at temperature 0; otherwise top-k, then softmax at the temperature, then top-p (nucleus, arXiv 1904.09751), then a
-/// draw from the seeded generator. The same seed and logits give the same tokens.
+/// Greedy at temperature 0; otherwise top-k, then softmax at the temperature, then top-p (nucleus, arXiv 1904.09751),
+/// then a draw from the seeded generator. The same seed and logits give the same tokens.
 class Sampler {
  public:
   explicit Sampler(const Sampling& sampling) : sampling_(sampling), random_(sampling.seed) {}

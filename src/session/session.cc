@@ -1,9 +1,9 @@
 #include "session/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
-
-#include <fmt/format.h>
 
 #include "session/session_impl.h"
 
@@ -25,11 +25,12 @@ Result<std::unique_ptr<Session>> Session::create(Engine& engine, ColdStore& stor
   }
   const ModelGeometry& geometry = engine.geometry();
   if (settings.hot_tokens > geometry.trained_window) {
-    return fail(ErrorCode::hot_too_large,
-                fmt::format("A hot set of {} tokens is larger than the model's trained window of {}; ask for no more than "
-                            "the window.",
-                            settings.hot_tokens, geometry.trained_window),
-                {{"hot_tokens", settings.hot_tokens}, {"trained_window", geometry.trained_window}});
+    return fail(
+        ErrorCode::hot_too_large,
+        fmt::format("A hot set of {} tokens is larger than the model's trained window of {}; ask for no more than "
+                    "the window.",
+                    settings.hot_tokens, geometry.trained_window),
+        {{"hot_tokens", settings.hot_tokens}, {"trained_window", geometry.trained_window}});
   }
   if (calibration.heads.empty()) {
     return fail(ErrorCode::calibration_failed, "This model has no calibrated retrieval heads; run modeld calibrate.");
@@ -114,13 +115,14 @@ Result<IngestPlan> SessionImpl::plan() const {
   const auto question = static_cast<std::int64_t>(frame_.after_question.size()) + kQuestionRoom / 4;
   plan.exact = settings_.context != ContextMode::focus && blocks_done_ == 0 && fits_exact(question);
   if (settings_.context == ContextMode::exact && !plan.exact) {
-    return fail(ErrorCode::context_overflow,
-                fmt::format("The text takes {} tokens and an answer {}; exact mode holds {} in all. Use --context auto, or a "
-                            "shorter text.",
-                            plan.stream_tokens, settings_.answer_tokens, exact_limit()),
-                {{"prompt_tokens", plan.stream_tokens},
-                 {"answer_tokens", settings_.answer_tokens},
-                 {"exact_tokens", exact_limit()}});
+    return fail(
+        ErrorCode::context_overflow,
+        fmt::format("The text takes {} tokens and an answer {}; exact mode holds {} in all. Use --context auto, or a "
+                    "shorter text.",
+                    plan.stream_tokens, settings_.answer_tokens, exact_limit()),
+        {{"prompt_tokens", plan.stream_tokens},
+         {"answer_tokens", settings_.answer_tokens},
+         {"exact_tokens", exact_limit()}});
   }
   const std::int64_t per_token = engine_.geometry().kv_bytes_per_token(settings_.kv_type);
   plan.kv_bytes = plan.stream_tokens * per_token;
@@ -131,11 +133,12 @@ Result<IngestPlan> SessionImpl::plan() const {
   // Index and tokens must fit; payloads may be dropped and computed again.
   const std::int64_t least = plan.index_bytes + 2 * text_.bytes();
   if (const StoreUsage usage = store_.usage(); least > usage.budget_bytes) {
-    return fail(ErrorCode::host_budget_exceeded,
-                fmt::format("The recall index and tokens of {} tokens need {} bytes of host memory; the budget is {}. Give "
-                            "more with --host-budget, or less text.",
-                            plan.stream_tokens, least, usage.budget_bytes),
-                {{"needed_bytes", least}, {"budget_bytes", usage.budget_bytes}, {"prompt_tokens", plan.stream_tokens}});
+    return fail(
+        ErrorCode::host_budget_exceeded,
+        fmt::format("The recall index and tokens of {} tokens need {} bytes of host memory; the budget is {}. Give "
+                    "more with --host-budget, or less text.",
+                    plan.stream_tokens, least, usage.budget_bytes),
+        {{"needed_bytes", least}, {"budget_bytes", usage.budget_bytes}, {"prompt_tokens", plan.stream_tokens}});
   }
   const double speed =
       ingest_tokens_per_second_ > 0.0 ? ingest_tokens_per_second_ : calibration_.prefill_tokens_per_second;
@@ -154,7 +157,8 @@ std::string SessionImpl::check_integrity() const {
     if (blocks_[b].range.begin != at) return fmt::format("block {} does not begin where the one before it ends", b);
     at = blocks_[b].range.end;
   }
-  if (index_->tokens() != at.get()) return fmt::format("index has {} tokens, blocks end at {}", index_->tokens(), at.get());
+  if (index_->tokens() != at.get())
+    return fmt::format("index has {} tokens, blocks end at {}", index_->tokens(), at.get());
   if (lexical_.blocks() != blocks_done_) return "the lexical index has another number of blocks";
   if (store_.records(id_).size() != blocks_done_) return "the store has another number of blocks";
   if (!exact_ && resident_valid_ && engine_.extent(kMain) != PlaceRange{Place(0), resident_end_}) {

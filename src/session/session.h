@@ -1,12 +1,13 @@
 // One session: a token stream far longer than the model's window, and questions about it.
 //
-// The life of a question: tokenise → ingest (sinks, isolated or streamed blocks, recent window; every complete block is parked in
-// the cold store and indexed) → probe pass (the question's queries) → score blocks → plan hot set and places → admit the best
-// blocks directly before the question → compute the question behind them → generate → put the hot set back.
+// The life of a question: tokenise → ingest (sinks, isolated or streamed blocks, recent window; every complete block is
+// parked in the cold store and indexed) → probe pass (the question's queries) → score blocks → plan hot set and places
+// → admit the best blocks directly before the question → compute the question behind them → generate → put the hot set
+// back.
 //
-// Ownership: borrows engine, store and calibration; they must outlive it. One session at a time uses an engine's context.
-// Thread:    one thread; cancel through the flag.
-// Failure:   after any error but engine_failed the session stands where its last completed step left it, and goes on.
+// Ownership: borrows engine, store and calibration; they must outlive it. One session at a time uses an engine's
+// context. Thread:    one thread; cancel through the flag. Failure:   after any error but engine_failed the session
+// stands where its last completed step left it, and goes on.
 #pragma once
 
 #include <cstdint>
@@ -109,7 +110,8 @@ struct Answer {
   /// Ended by an end-of-generation token or line end, not by the limit.
   bool finished = false;
 
-  // Counted, over the distinct tokens of stream + question: prompt = reused + computed; attended + cold + dropped = prompt.
+  // Counted, over the distinct tokens of stream + question: prompt = reused + computed; attended + cold + dropped =
+  // prompt.
   std::int64_t prompt_tokens = 0;
   std::int64_t reused_tokens = 0;
   std::int64_t computed_tokens = 0;
@@ -124,7 +126,8 @@ struct Answer {
   std::vector<Passage> retrieved;  // best first
   Seconds seconds;
   double ttft_ms = 0.0;
-  /// What the turn was predicted to take before it began (prefill and question, without decode); 0 if nothing was known.
+  /// What the turn was predicted to take before it began (prefill and question, without decode); 0 if nothing was
+  /// known.
   double predicted_seconds = 0.0;
   double prefill_tokens_per_second = 0.0;
   double decode_ms_per_token = 0.0;
@@ -156,7 +159,8 @@ class Session {
   virtual Status append(std::span<const TextPart> parts, const CancelFlag* cancel = nullptr) = 0;
   /// What the next ingest() will do.
   virtual Result<IngestPlan> plan() const = 0;
-  /// Computes what has been appended and not computed yet. On cancel: what was completed stays, and the next call goes on.
+  /// Computes what has been appended and not computed yet. On cancel: what was completed stays, and the next call goes
+  /// on.
   virtual Status ingest(const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr) = 0;
 
   /// Answers one question about the stream; the stream does not change. Ingests first what is not computed yet.

@@ -1,8 +1,10 @@
-// The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks), hot_set.cc (the
-// resident layout), retrieve.cc (which blocks matter), answer.cc (reading and generating).
+// The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks),
+// hot_set.cc (the resident layout), retrieve.cc (which blocks matter), answer.cc (reading and generating).
 //
-// Invariants: - index, lexical index, blocks and store records cover the same ranges: everything computed but the sinks;
-//             - sequence 0 holds, when `resident_` is valid: sinks, pinned, recent — compact, in that order — and nothing else
+// Invariants: - index, lexical index, blocks and store records cover the same ranges: everything computed but the
+// sinks;
+//             - sequence 0 holds, when `resident_` is valid: sinks, pinned, recent — compact, in that order — and
+//             nothing else
 //               between two questions;
 //             - lanes (sequences 1 …) are empty between steps.
 #pragma once
@@ -64,7 +66,7 @@ class SessionImpl final : public Session {
   std::string check_integrity() const override;
 
  private:
-  struct Probe;       // the question's tokens and what its probe pass recorded
+  struct Probe;  // the question's tokens and what its probe pass recorded
   struct QuestionTokens {
     std::vector<Token> before;   // separator
     std::vector<Token> content;  // the user's words: they alone give the queries
@@ -120,7 +122,8 @@ class SessionImpl final : public Session {
   [[nodiscard]] Passage passage(std::size_t block, double score) const;
 
   // answer.cc
-  Status make_ready(const QuestionTokens& tokens, Answer& answer, const ProgressSink& progress, const CancelFlag* cancel);
+  Status make_ready(const QuestionTokens& tokens, Answer& answer, const ProgressSink& progress,
+                    const CancelFlag* cancel);
   Status answer_exact(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
                       const CancelFlag* cancel);
   Status answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
@@ -139,9 +142,9 @@ class SessionImpl final : public Session {
   SessionId id_;
 
   StreamText text_;
-  std::vector<Block> blocks_;        // all of the stream behind the sinks
-  std::size_t blocks_done_ = 0;      // of them are parked and indexed
-  StreamPos sinks_end_;              // 0 until computed
+  std::vector<Block> blocks_;    // all of the stream behind the sinks
+  std::size_t blocks_done_ = 0;  // of them are parked and indexed
+  StreamPos sinks_end_;          // 0 until computed
   std::unique_ptr<KeyIndex> index_;
   LexicalIndex lexical_;
 

@@ -1,16 +1,16 @@
 #include "session/stream_text.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/check.h"
 
 namespace modeld {
 namespace {
 
-// Long texts are tokenised in pieces, for progress, cancel and memory. Pieces end at a line end that a non-space follows:
-// pre-tokenisers never join tokens across such a place.
+// Long texts are tokenised in pieces, for progress, cancel and memory. Pieces end at a line end that a non-space
+// follows: pre-tokenisers never join tokens across such a place.
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10U;
 
 std::size_t piece_end(std::string_view text, std::size_t begin) {
@@ -115,10 +115,10 @@ std::vector<Block> StreamText::cut(StreamPos from, const BlockLimits& limits) co
     if (begin >= segments_[s].tokens.end) continue;
     const auto first = static_cast<std::size_t>(begin.get());
     const auto count = static_cast<std::size_t>(segments_[s].tokens.end - begin);
-    for (const StreamRange range : cut_blocks(std::span(tokens_).subspan(first, count),
-                                              std::span(boundaries_).subspan(first, count), limits)) {
-      blocks.push_back(Block{{begin + range.begin.get(), begin + range.end.get()}, static_cast<std::uint32_t>(s),
-                             segments_[s].cls});
+    for (const StreamRange range :
+         cut_blocks(std::span(tokens_).subspan(first, count), std::span(boundaries_).subspan(first, count), limits)) {
+      blocks.push_back(
+          Block{{begin + range.begin.get(), begin + range.end.get()}, static_cast<std::uint32_t>(s), segments_[s].cls});
     }
   }
   return blocks;

@@ -1,6 +1,7 @@
 // The token stream with the text it came from: tokens, segments, and for each token its bytes in a source.
 //
-// Invariant: tokens, segments and offsets agree; segments cover the stream without gap or overlap. Only append() changes it.
+// Invariant: tokens, segments and offsets agree; segments cover the stream without gap or overlap. Only append()
+// changes it.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class StreamText {
   /// Starts the stream with the frame's head.
   explicit StreamText(const PromptFrame& frame);
 
-  /// Tokenises the parts and appends them, each as a segment of its own. A part of a text of several gets its name as a line
-  /// before it. On an error or cancel nothing is appended. Errors: text_empty, cancelled, the tokenizer's.
+  /// Tokenises the parts and appends them, each as a segment of its own. A part of a text of several gets its name as a
+  /// line before it. On an error or cancel nothing is appended. Errors: text_empty, cancelled, the tokenizer's.
   Status append(const Engine& engine, std::span<const TextPart> parts, const CancelFlag* cancel);
 
   [[nodiscard]] const std::vector<Token>& tokens() const { return tokens_; }
