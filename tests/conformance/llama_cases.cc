@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "conformance/engine_case.h"
+#include "engine/llama/open.h"
+
+namespace modeld {
+namespace {
+
+std::filesystem::path model_folder() {
+  if (const char* folder = std::getenv("MODELD_TEST_MODELS")) return folder;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::filesystem::path(cache) / "modeld" / "models";
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr ? home : ".") / ".cache" / "modeld" / "models";
+}
+
+// A missing model is a failure, never a skip: `scripts/` fetches the test models.
+Engine* kept(const std::string& file) {
+  static std::map<std::string, std::unique_ptr<Engine>> engines;
+  const auto known = engines.find(file);
+  if (known != engines.end()) return known->second.get();
+  auto opened = open_llama(model_folder() / file);
+  EXPECT_TRUE(opened) << file << ": " << to_text(opened.error());
+  return (engines[file] = opened ? std::move(*opened) : nullptr).get();
+}
+
+EngineCase make(std::string name, const std::string& file, KvType type, double bound) {
+  EngineCase c;
+  c.name = std::move(name);
+  c.kv_type = type;
+  c.bound = bound;
+  c.engine = [file] { return kept(file); };
+  c.slow_engine = c.engine;
+  return c;
+}
+
+constexpr const char* kSmol = "SmolLM2-135M-Instruct.Q4_1.gguf";
+constexpr const char* kGemma = "gemma-3-270m-Q4_K_M.gguf";
+
+}  // namespace
+
+const std::vector<EngineCase>& rule_cases() {
+  static const std::vector<EngineCase> cases = {
+      make("smollm2_f16", kSmol, KvType::f16, 1e-2),
+      make("gemma3_f16", kGemma, KvType::f16, 1e-2),
+  };
+  return cases;
+}
+
+const std::vector<EngineCase>& kv_cases() {
+  static const std::vector<EngineCase> cases = {
+      make("smollm2_f16", kSmol, KvType::f16, 1e-2),   make("smollm2_q8_0", kSmol, KvType::q8_0, 2e-2),
+      make("smollm2_q4_0", kSmol, KvType::q4_0, 2e-1), make("gemma3_f16", kGemma, KvType::f16, 1e-2),
+      make("gemma3_q8_0", kGemma, KvType::q8_0, 2e-2),
+  };
+  return cases;
+}
+
+}  // namespace modeld
