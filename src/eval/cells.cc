@@ -1,0 +1,129 @@
+#include "eval/cells.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace modeld {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int kFormat = 1;
+
+/// Answers may end within a UTF-8 character; those bytes are replaced.
+std::string dump(const json& value) { return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+json to_json(const QuestionResult& r) {
+  json value = {{"question", r.question},         {"expected", r.expected}, {"forced", r.forced},
+                {"forced_right", r.forced_right}, {"depth", r.depth},       {"seconds", r.seconds}};
+  if (r.free_asked) value.update({{"free", r.free}, {"free_right", r.free_right}});
+  if (r.ranked) value["rank"] = r.rank;
+  return value;
+}
+
+QuestionResult result_from(const json& value) {
+  QuestionResult r;
+  value.at("question").get_to(r.question);
+  value.at("expected").get_to(r.expected);
+  value.at("forced").get_to(r.forced);
+  value.at("forced_right").get_to(r.forced_right);
+  value.at("depth").get_to(r.depth);
+  value.at("seconds").get_to(r.seconds);
+  r.free_asked = value.contains("free");
+  if (r.free_asked) {
+    value.at("free").get_to(r.free);
+    value.at("free_right").get_to(r.free_right);
+  }
+  r.ranked = value.contains("rank");
+  if (r.ranked) value.at("rank").get_to(r.rank);
+  return r;
+}
+
+}  // namespace
+
+std::int64_t Cell::forced_right() const {
+  return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return r.forced_right; });
+}
+std::int64_t Cell::free_right() const {
+  return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return r.free_right; });
+}
+std::int64_t Cell::free_asked() const {
+  return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return r.free_asked; });
+}
+
+std::optional<double> Cell::recall(std::int32_t k) const {
+  std::int64_t ranked = 0;
+  std::int64_t found = 0;
+  for (const QuestionResult& r : results) {
+    if (!r.ranked) continue;
+    ++ranked;
+    if (r.rank >= 1 && r.rank <= k) ++found;
+  }
+  if (ranked == 0) return std::nullopt;
+  return static_cast<double>(found) / static_cast<double>(ranked);
+}
+
+fs::path CellFolder::path_of(const Cell& cell) const {
+  return folder_ / fmt::format("{}-{}-{}.json", cell.task, cell.tokens, cell.mode);
+}
+
+std::optional<Cell> CellFolder::load(const Cell& wanted) const {
+  std::ifstream file(path_of(wanted), std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream content;
+  content << file.rdbuf();
+  try {
+    const json value = json::parse(content.str());
+    if (value.at("format") != kFormat || value.at("parameters") != wanted.parameters) return std::nullopt;
+    Cell cell = wanted;
+    cell.results.clear();
+    for (const json& result : value.at("results")) cell.results.push_back(result_from(result));
+    value.at("prepare_seconds").get_to(cell.prepare_seconds);
+    return cell;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+Status CellFolder::save(const Cell& cell) const {
+  json value = {{"format", kFormat},
+                {"task", cell.task},
+                {"mode", cell.mode},
+                {"tokens", cell.tokens},
+                {"parameters", cell.parameters},
+                {"prepare_seconds", cell.prepare_seconds}};
+  value["results"] = json::array();
+  for (const QuestionResult& result : cell.results) value["results"].push_back(to_json(result));
+  return write(path_of(cell).filename().string(), dump(value));
+}
+
+Status CellFolder::write(std::string_view name, std::string_view content) const {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  const fs::path path = folder_ / name;
+  const fs::path beside = folder_ / (std::string(name) + ".part");
+  {
+    std::ofstream file(beside, std::ios::binary | std::ios::trunc);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    file.close();
+    if (!file) {
+      const bool full = errno == ENOSPC;
+      fs::remove(beside, error);
+      return fail(
+          full ? ErrorCode::disk_full : ErrorCode::io_failed,
+          fmt::format("{} could not be written; see that the folder can be written and has room.", path.string()));
+    }
+  }
+  fs::rename(beside, path, error);
+  if (error)
+    return fail(ErrorCode::io_failed, fmt::format("{} could not be put in place: {}.", path.string(), error.message()));
+  return {};
+}
+
+}  // namespace modeld

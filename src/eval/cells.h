@@ -1,0 +1,66 @@
+// Results by cell: one task at one length under one mode. A finished cell is a JSON file; a run that is started again
+// with the same parameters takes it from there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace modeld {
+
+struct QuestionResult {
+  std::string question;
+  std::string expected;
+  /// What followed the forced answer prefix.
+  std::string forced;
+  bool forced_right = false;
+  /// The answer without a prefix, where it was asked for.
+  bool free_asked = false;
+  std::string free;
+  bool free_right = false;
+  double depth = 0.0;
+  /// Place of the answer's block in the ranking, from 1; 0: not among those asked for, or not asked.
+  std::int32_t rank = 0;
+  bool ranked = false;
+  /// Of the forced answer, prompt and generation.
+  double seconds = 0.0;
+};
+
+struct Cell {
+  std::string task;  // "prose.single"
+  std::string mode;  // "ours"
+  std::int64_t tokens = 0;
+  /// Everything that the results depend on, one line.
+  std::string parameters;
+  std::vector<QuestionResult> results;
+  /// Reading the text, once for all questions of all tasks that share it.
+  double prepare_seconds = 0.0;
+
+  [[nodiscard]] std::int64_t forced_right() const;
+  [[nodiscard]] std::int64_t free_right() const;
+  [[nodiscard]] std::int64_t free_asked() const;
+  /// Share of ranked questions whose block is among the first k; nothing if none was ranked.
+  [[nodiscard]] std::optional<double> recall(std::int32_t k) const;
+};
+
+class CellFolder {
+ public:
+  explicit CellFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// The stored cell if it has the same parameters. A damaged file is as good as none.
+  [[nodiscard]] std::optional<Cell> load(const Cell& wanted) const;
+  /// Written beside and renamed. Errors: io_failed, disk_full.
+  Status save(const Cell& cell) const;
+  /// Writes another file of the run, as save() does.
+  Status write(std::string_view name, std::string_view content) const;
+
+ private:
+  [[nodiscard]] std::filesystem::path path_of(const Cell& cell) const;
+  std::filesystem::path folder_;
+};
+
+}  // namespace modeld

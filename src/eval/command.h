@@ -1,0 +1,75 @@
+// What `modeld eval` and `modeld demo` do. The command line opens the engine, finds the calibration, and shows progress
+// and text.
+//
+// Ownership: borrow engine and calibration; the engine's context is used and left closed.
+// Thread:    one; cancel through the flag, within a second.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "engine/engine.h"
+#include "recall/calibration.h"
+#include "session/session.h"
+
+namespace modeld {
+
+struct EvalOptions {
+  /// Prose: a file. Empty: no prose tasks.
+  std::filesystem::path text;
+  /// Source code: a directory. Empty: no code tasks.
+  std::filesystem::path code;
+  /// Positions of the pass key in repeated filler, each a text of its own; 0: no such task.
+  std::int32_t passkeys = 10;
+  /// Length of each text.
+  std::int64_t tokens = 65536;
+  /// Questions a kind.
+  std::int32_t questions = 52;
+  /// Questions a text for the dense modes, and their lengths; the text cut to the window takes as many a kind.
+  std::int32_t dense_questions = 20;
+  std::vector<std::int32_t> dense_tokens = {12288, 16384};
+  /// "fresh", "ours", "sinks+recent", "truncated", "dense", "oracle"; empty: all.
+  std::vector<std::string> modes;
+  bool free_generation = true;
+  std::int32_t hot_tokens = 2500;
+  KvType kv_type = KvType::f16;
+  /// Of the cold store; 0: what the text needs.
+  std::int64_t cold_bytes = 0;
+  std::int32_t threads = 0;
+  std::uint64_t seed = 1;
+  /// Finished cells and the report (report.md) are kept here.
+  std::filesystem::path output;
+  /// For the report's stamp.
+  std::string commit;
+  std::string command;
+};
+
+/// Runs what is not there yet, and writes the report. `out` gets a line for each finished cell, then the report.
+/// Errors: bad_argument (an unknown mode is answered with the right ones), and those of texts, engine and session.
+Status run_eval(Engine& engine, const Calibration& calibration, const EvalOptions& options, const TextSink& out,
+                const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr);
+
+struct DemoOptions {
+  std::filesystem::path text;
+  /// At least eight times the window makes the point.
+  std::int64_t tokens = 65536;
+  std::int32_t dense_tokens = 12288;
+  std::int32_t hot_tokens = 2500;
+  KvType kv_type = KvType::f16;
+  std::int64_t cold_bytes = 0;
+  std::int32_t threads = 0;
+  std::uint64_t seed = 1;
+  std::string commit;
+  std::string command;
+};
+
+/// The newcomer's report, written to `out` as it comes. Errors as run_eval().
+Status run_demo(Engine& engine, const Calibration& calibration, const DemoOptions& options, const TextSink& out,
+                const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr);
+
+}  // namespace modeld

@@ -1,0 +1,252 @@
+#include "eval/modes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/digest.h"
+#include "eval/dense.h"
+#include "eval/timer.h"
+
+namespace modeld {
+namespace {
+
+constexpr std::size_t kRanked = 16;
+
+bool is_session_mode(std::string_view mode) { return mode == kOurs || mode == kSinksRecent || mode == kOracle; }
+
+std::vector<std::size_t> items_of(const EvalText& text, std::string_view task) {
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < text.items.size(); ++i)
+    if (task_name(text, text.items[i].needle.kind) == task) items.push_back(i);
+  return items;
+}
+
+/// At most `count` of them, evenly spread.
+std::vector<std::size_t> thin(const std::vector<std::size_t>& items, std::size_t count) {
+  if (items.size() <= count) return items;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < count; ++i) kept.push_back(items[i * items.size() / count]);
+  return kept;
+}
+
+QuestionResult start(const EvalItem& item) {
+  QuestionResult result;
+  result.question = item.needle.question;
+  result.expected = item.needle.answer;
+  result.depth = item.depth;
+  return result;
+}
+
+void judge_forced(QuestionResult& result, std::string answer) {
+  result.forced_right = answer_begins(answer, result.expected);
+  result.forced = std::move(answer);
+}
+
+void judge_free(QuestionResult& result, std::string answer) {
+  result.free_asked = true;
+  result.free_right = answer_contains(answer, result.expected);
+  result.free = std::move(answer);
+}
+
+std::string policy_text(const ReadingPolicy& p) {
+  return fmt::format("{}/runup{}/window{}/blocks{}/order{}/sinks{}/recent{}", to_text(p.origin), p.run_up,
+                     p.stream_window, p.blocks, static_cast<int>(p.order), p.sinks, p.recent);
+}
+
+/// One session over the text, and the cells that are asked of it.
+class SessionModes {
+ public:
+  SessionModes(const EvalJob& job, Session& session, std::vector<TrueBlocks> truth)
+      : job_(job), session_(session), truth_(std::move(truth)) {}
+
+  Status run(Cell cell) {
+    const std::vector<std::size_t> items = items_of(job_.text, cell.task);
+    const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
+    for (const std::size_t i : items) {
+      MODELD_TRY(QuestionResult result, answer(i, cell.mode));
+      cell.results.push_back(std::move(result));
+      report(job_.progress, stage, cell.results.size(), items.size(), "questions");
+    }
+    return job_.done(cell);
+  }
+
+ private:
+  Result<QuestionResult> answer(std::size_t i, std::string_view mode) {
+    const EvalItem& item = job_.text.items[i];
+    QuestionResult result = start(item);
+    MODELD_TRY(Question question, forced_question(job_.engine, item));
+    question.retrieve = mode != kSinksRecent;
+    if (mode == kOracle) question.oracle = truth_[i].sentence;
+    const Timer watch;
+    MODELD_TRY(Answer forced, session_.ask(question, {}, {}, job_.cancel));
+    result.seconds = watch.seconds();
+    judge_forced(result, std::move(forced.text));
+    if (mode != kOurs) return result;
+    if (job_.options.free_generation) {
+      MODELD_TRY(Answer free, session_.ask(free_question(item), {}, {}, job_.cancel));
+      judge_free(result, std::move(free.text));
+    }
+    if (session_.blocks().empty()) return result;
+    MODELD_TRY(const std::vector<Passage> ranking, session_.retrieve(question, kRanked));
+    result.ranked = true;
+    for (std::size_t r = 0; r < ranking.size(); ++r)
+      if (ranking[r].range == truth_[i].answer) result.rank = static_cast<std::int32_t>(r) + 1;
+    return result;
+  }
+
+  const EvalJob& job_;
+  Session& session_;
+  std::vector<TrueBlocks> truth_;
+};
+
+/// Truncated and dense cells by the tokens of text that they see.
+struct DenseStep {
+  std::int64_t tokens = 0;
+  std::vector<Cell> cells;
+};
+
+std::vector<DenseStep> dense_steps(const EvalJob& job, std::int64_t window_text) {
+  std::vector<DenseStep> steps;
+  for (const Cell& cell : job.missing) {
+    if (!cell.mode.starts_with(kDense) && cell.mode != kTruncated) continue;
+    const std::int64_t tokens = cell.mode == kTruncated ? window_text : std::stoll(cell.mode.substr(kDense.size() + 1));
+    const auto found = std::find_if(steps.begin(), steps.end(), [&](const DenseStep& s) { return s.tokens == tokens; });
+    DenseStep& step = found == steps.end() ? steps.emplace_back(DenseStep{tokens, {}}) : *found;
+    step.cells.push_back(cell);
+  }
+  std::sort(steps.begin(), steps.end(), [](const DenseStep& a, const DenseStep& b) { return a.tokens < b.tokens; });
+  return steps;
+}
+
+Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
+  std::vector<std::size_t> items = items_of(job.text, cell.task);
+  const auto limit = static_cast<std::size_t>(job.options.dense_questions);
+  if (cell.mode == kTruncated) {
+    items = thin(items, limit);
+  } else {
+    // Only what the model was given can be asked of it; the kinds share the questions.
+    std::erase_if(items, [&](std::size_t i) { return job.text.items[i].token_end > runner.text_tokens(); });
+    const bool one_kind = job.text.items.size() == 1;
+    items = thin(items, one_kind ? limit : (limit + 2) / 3);
+  }
+  const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
+  for (const std::size_t i : items) {
+    QuestionResult result = start(job.text.items[i]);
+    MODELD_TRY(const Question question, forced_question(job.engine, job.text.items[i]));
+    const Timer watch;
+    MODELD_TRY(DenseAnswer answer, runner.ask(question, job.cancel));
+    result.seconds = watch.seconds();
+    judge_forced(result, std::move(answer.text));
+    cell.results.push_back(std::move(result));
+    report(job.progress, stage, cell.results.size(), items.size(), "questions");
+  }
+  return job.done(cell);
+}
+
+}  // namespace
+
+std::vector<std::string_view> eval_modes() { return {kFresh, kOurs, kSinksRecent, kTruncated, kDense, kOracle}; }
+
+std::string task_name(const EvalText& text, NeedleKind kind) { return fmt::format("{}.{}", text.name, to_text(kind)); }
+
+std::string parameters_of(const EvalJob& job, std::string_view mode) {
+  const EvalOptions& o = job.options;
+  std::string text = fmt::format("seed={} model={} text={}", o.seed, job.engine.identity().model.substr(0, 16),
+                                 Hasher().text(job.text.text).finish().hex());
+  if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_generation);
+  if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
+  return text + fmt::format(" hot={} kv={} calibration={} reading={} cold={} free={}", o.hot_tokens, to_text(o.kv_type),
+                            job.calibration.digest().substr(0, 16), policy_text(job.calibration.reading), o.cold_bytes,
+                            o.free_generation);
+}
+
+Status run_fresh(const EvalJob& job) {
+  for (Cell cell : job.missing) {
+    if (cell.mode != kFresh) continue;
+    MODELD_TRY(DenseRunner runner,
+               DenseRunner::open(job.engine, static_cast<std::int32_t>(kPassageTokens) + 64, job.options.threads));
+    const std::vector<std::size_t> items = items_of(job.text, cell.task);
+    const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
+    for (const std::size_t i : items) {
+      const EvalItem& item = job.text.items[i];
+      QuestionResult result = start(item);
+      const std::string passage = passage_around(job.text, item, kPassageTokens);
+      MODELD_TRY(const std::vector<Token> tokens, job.engine.tokenize(passage, false, false));
+      const Timer watch;
+      MODELD_TRY_VOID(runner.reset());
+      MODELD_TRY_VOID(runner.extend(tokens, {}, {}, job.cancel));
+      MODELD_TRY(const Question question, forced_question(job.engine, item));
+      MODELD_TRY(DenseAnswer forced, runner.ask(question, job.cancel));
+      result.seconds = watch.seconds();
+      judge_forced(result, std::move(forced.text));
+      if (job.options.free_generation) {
+        MODELD_TRY(DenseAnswer free, runner.ask(free_question(item), job.cancel));
+        judge_free(result, std::move(free.text));
+      }
+      cell.results.push_back(std::move(result));
+      report(job.progress, stage, cell.results.size(), items.size(), "questions");
+    }
+    MODELD_TRY_VOID(job.done(cell));
+  }
+  return {};
+}
+
+Status run_session_modes(const EvalJob& job) {
+  const bool wanted =
+      std::any_of(job.missing.begin(), job.missing.end(), [](const Cell& cell) { return is_session_mode(cell.mode); });
+  if (!wanted) return {};
+  const auto tokens = static_cast<std::int64_t>(job.text.offsets.tokens.size());
+  // KV of everything, and as much again of a half for index, tokens and headers.
+  const std::int64_t needed =
+      tokens * job.engine.geometry().kv_bytes_per_token(job.options.kv_type) * 3 / 2 + (64LL << 20);
+  ColdStore store(job.options.cold_bytes > 0 ? job.options.cold_bytes : needed);
+  SessionSettings settings;
+  settings.context = ContextMode::focus;
+  settings.hot_tokens = job.options.hot_tokens;
+  settings.kv_type = job.options.kv_type;
+  settings.answer_tokens = 48;
+  settings.threads = job.options.threads;
+  MODELD_TRY(const std::unique_ptr<Session> session, Session::create(job.engine, store, job.calibration, settings));
+  const std::array parts = {TextPart{"text", job.text.text, SegmentKind::user}};
+  MODELD_TRY_VOID(session->append(parts, job.cancel));
+  const Timer watch;
+  MODELD_TRY_VOID(session->ingest(job.progress, job.cancel));
+  const double seconds = watch.seconds();
+  MODELD_TRY(std::vector<TrueBlocks> truth, true_blocks(job.engine, *session, job.text));
+  SessionModes modes(job, *session, std::move(truth));
+  for (Cell cell : job.missing) {
+    if (!is_session_mode(cell.mode)) continue;
+    cell.prepare_seconds = seconds;
+    MODELD_TRY_VOID(modes.run(std::move(cell)));
+  }
+  return {};
+}
+
+Status run_dense_modes(const EvalJob& job) {
+  const std::int64_t window_text = job.engine.geometry().trained_window - DenseRunner::kRoom;
+  std::vector<DenseStep> steps = dense_steps(job, window_text);
+  if (steps.empty()) return {};
+  const auto available = static_cast<std::int64_t>(job.text.offsets.tokens.size());
+  const std::int64_t longest = std::min(available, steps.back().tokens);
+  MODELD_TRY(DenseRunner runner,
+             DenseRunner::open(job.engine, static_cast<std::int32_t>(longest), job.options.threads));
+  const std::span<const Token> all(job.text.offsets.tokens);
+  const Timer watch;
+  for (DenseStep& step : steps) {
+    const std::int64_t from = runner.text_tokens();
+    const std::int64_t to = std::min(available, step.tokens);
+    const std::string stage = fmt::format("{} dense, reading to {} tokens", job.text.name, to);
+    MODELD_TRY_VOID(runner.extend(all.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)),
+                                  stage, job.progress, job.cancel));
+    const double seconds = watch.seconds();
+    for (Cell& cell : step.cells) {
+      cell.prepare_seconds = seconds;
+      MODELD_TRY_VOID(ask_dense(job, runner, std::move(cell)));
+    }
+  }
+  return {};
+}
+
+}  // namespace modeld

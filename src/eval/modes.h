@@ -1,0 +1,56 @@
+// The ways a question can be answered, side by side. Each runner fills cells that are not there yet and hands each to
+// `done`.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "eval/cells.h"
+#include "eval/command.h"
+#include "eval/tasks.h"
+#include "recall/calibration.h"
+
+namespace modeld {
+
+inline constexpr std::string_view kFresh = "fresh";
+inline constexpr std::string_view kOurs = "ours";
+inline constexpr std::string_view kSinksRecent = "sinks+recent";
+inline constexpr std::string_view kTruncated = "truncated";
+inline constexpr std::string_view kDense = "dense";
+inline constexpr std::string_view kOracle = "oracle";
+/// All modes, as options name them.
+std::vector<std::string_view> eval_modes();
+
+/// Tokens of the passage that a question is asked of in mode fresh.
+inline constexpr std::int64_t kPassageTokens = 300;
+
+/// What the runners share.
+struct EvalJob {
+  Engine& engine;
+  const Calibration& calibration;
+  const EvalOptions& options;
+  const EvalText& text;
+  /// Cells that are wanted and missing; a runner takes those of its modes.
+  std::vector<Cell> missing;
+  std::function<Status(const Cell&)> done;
+  const ProgressSink& progress;
+  const CancelFlag* cancel = nullptr;
+};
+
+/// "prose.single" of a text and a kind.
+std::string task_name(const EvalText& text, NeedleKind kind);
+/// Everything that results in this mode depend on, one line.
+std::string parameters_of(const EvalJob& job, std::string_view mode);
+
+/// The passage alone, in a fresh short context.
+Status run_fresh(const EvalJob& job);
+/// ours, sinks+recent and oracle: one session, one ingest.
+Status run_session_modes(const EvalJob& job);
+/// truncated and dense: one context, computed once, asked at each length.
+Status run_dense_modes(const EvalJob& job);
+
+}  // namespace modeld

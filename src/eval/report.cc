@@ -1,0 +1,104 @@
+#include "eval/report.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <memory>
+
+#include "eval/statistics.h"
+
+namespace modeld {
+namespace {
+
+std::string share(std::int64_t right, std::int64_t asked) {
+  const Interval interval = wilson(right, asked);
+  const double value = asked == 0 ? 0.0 : static_cast<double>(right) / static_cast<double>(asked);
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", value, interval.low, interval.high);
+}
+
+/// Mode's score ÷ fresh score over the questions that both have.
+std::string retention(const Cell& cell, const Cell* fresh, std::uint64_t seed) {
+  if (fresh == nullptr || cell.mode == fresh->mode) return "";
+  std::map<std::string, bool> alone;
+  for (const QuestionResult& r : fresh->results) alone[r.question] = r.forced_right;
+  const auto a = std::make_unique<bool[]>(cell.results.size());
+  const auto b = std::make_unique<bool[]>(cell.results.size());
+  std::size_t n = 0;
+  for (const QuestionResult& r : cell.results) {
+    const auto found = alone.find(r.question);
+    if (found == alone.end()) continue;
+    a[n] = r.forced_right;
+    b[n++] = found->second;
+  }
+  if (n == 0) return "";
+  const Ratio ratio = paired_ratio({a.get(), n}, {b.get(), n}, seed);
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high);
+}
+
+std::string recall_columns(const Cell& cell) {
+  if (!cell.recall(1)) return "";
+  return fmt::format("{:.2f} / {:.2f} / {:.2f} / {:.2f}", *cell.recall(1), *cell.recall(4), *cell.recall(8),
+                     *cell.recall(16));
+}
+
+/// Score by quarter of the text.
+std::string by_depth(const Cell& cell) {
+  std::array<std::int64_t, 4> right{};
+  std::array<std::int64_t, 4> asked{};
+  for (const QuestionResult& r : cell.results) {
+    const auto band = std::min<std::size_t>(3, static_cast<std::size_t>(r.depth * 4.0));
+    ++asked[band];
+    if (r.forced_right) ++right[band];
+  }
+  std::string text;
+  for (std::size_t band = 0; band < 4; ++band) {
+    if (band > 0) text += " / ";
+    text += asked[band] == 0
+                ? std::string("–")
+                : fmt::format("{:.2f}", static_cast<double>(right[band]) / static_cast<double>(asked[band]));
+  }
+  return text;
+}
+
+double mean_milliseconds(const Cell& cell) {
+  double sum = 0.0;
+  for (const QuestionResult& r : cell.results) sum += r.seconds;
+  return cell.results.empty() ? 0.0 : sum * 1e3 / static_cast<double>(cell.results.size());
+}
+
+}  // namespace
+
+std::string summary(const Cell& cell) {
+  const auto asked = static_cast<std::int64_t>(cell.results.size());
+  std::string text = fmt::format("{} {} {}: {} of {} right, {}", cell.task, cell.tokens, cell.mode, cell.forced_right(),
+                                 asked, share(cell.forced_right(), asked));
+  if (cell.free_asked() > 0) text += fmt::format("; free {} of {}", cell.free_right(), cell.free_asked());
+  if (cell.recall(1)) text += "; recall@1/4/8/16 " + recall_columns(cell);
+  return text + fmt::format("; {:.0f} ms a question\n", mean_milliseconds(cell));
+}
+
+std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, std::string_view notes,
+                        std::uint64_t seed) {
+  std::string text =
+      "# Evaluation\n\n" + to_markdown(stamp) + std::string(notes) +
+      "\nScore: the answer right after a forced answer prefix, with Wilson's 95 % interval. Retention: score ÷ the "
+      "same model's score on the passage alone in a fresh context of 300 tokens (mode fresh), over the same "
+      "questions, with the paired bootstrap's 95 % interval. Free: the answer occurs in 32 freely generated "
+      "tokens. Recall: the answer's block is among the first k. Depth: score by quarter of the text.\n\n"
+      "| task | tokens | mode | n | score | retention | free | recall@1 / 4 / 8 / 16 | by depth | ms a question |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const Cell& cell : cells) {
+    const Cell* fresh = nullptr;
+    for (const Cell& other : cells)
+      if (other.mode == "fresh" && other.task == cell.task) fresh = &other;
+    const auto asked = static_cast<std::int64_t>(cell.results.size());
+    const std::string free = cell.free_asked() == 0 ? "" : share(cell.free_right(), cell.free_asked());
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} |\n", cell.task, cell.tokens, cell.mode,
+                        asked, share(cell.forced_right(), asked), retention(cell, fresh, seed), free,
+                        recall_columns(cell), by_depth(cell), mean_milliseconds(cell));
+  }
+  return text;
+}
+
+}  // namespace modeld

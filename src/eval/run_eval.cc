@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/cells.h"
+#include "eval/command.h"
+#include "eval/modes.h"
+#include "eval/report.h"
+#include "eval/timer.h"
+
+namespace modeld {
+namespace {
+
+/// Bytes of text that are read for one token wanted: more than any tokenizer leaves.
+constexpr std::size_t kBytesPerToken = 8;
+
+Status check(const EvalOptions& options, const Engine& engine) {
+  const std::vector<std::string_view> known = eval_modes();
+  for (const std::string& mode : options.modes) {
+    if (std::find(known.begin(), known.end(), mode) == known.end()) {
+      return fail(ErrorCode::bad_argument,
+                  fmt::format("There is no mode \"{}\"; the modes are {}.", mode, fmt::join(known, ", ")));
+    }
+  }
+  if (options.tokens < 1024 || options.questions < 1 || options.output.empty()) {
+    return fail(ErrorCode::bad_argument,
+                "An evaluation needs texts of at least 1024 tokens, one question a kind, and a folder for its results.",
+                {{"tokens", options.tokens}, {"questions", options.questions}});
+  }
+  if (options.text.empty() && options.code.empty() && options.passkeys == 0)
+    return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
+  if (options.hot_tokens > engine.geometry().trained_window) {
+    return fail(ErrorCode::hot_too_large, "The hot set is larger than the model's trained window; ask for less.",
+                {{"hot_tokens", options.hot_tokens}, {"trained_window", engine.geometry().trained_window}});
+  }
+  return {};
+}
+
+class EvalRun {
+ public:
+  EvalRun(Engine& engine, const Calibration& calibration, const EvalOptions& options, const TextSink& out,
+          const ProgressSink& progress, const CancelFlag* cancel)
+      : engine_(engine),
+        calibration_(calibration),
+        options_(options),
+        out_(out),
+        progress_(progress),
+        cancel_(cancel),
+        folder_(options.output) {}
+
+  Status run() {
+    MODELD_TRY_VOID(run_corpus("prose", options_.text));
+    MODELD_TRY_VOID(run_corpus("code", options_.code));
+    for (std::int32_t i = 0; i < options_.passkeys; ++i) {
+      MODELD_TRY(const EvalText text, make_passkey_text(engine_, options_.tokens, static_cast<std::size_t>(i),
+                                                        static_cast<std::size_t>(options_.passkeys), options_.seed));
+      MODELD_TRY_VOID(run_text(text, {kOurs, kFresh}));
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Cell> cells() const {
+    std::vector<Cell> all = cells_;
+    merge_passkeys(all);
+    return all;
+  }
+
+ private:
+  Status run_corpus(const std::string& name, const std::filesystem::path& path) {
+    if (path.empty()) return {};
+    MODELD_TRY(const std::string corpus, read_corpus(path, static_cast<std::size_t>(options_.tokens) * kBytesPerToken));
+    MODELD_TRY(const EvalText text, make_eval_text(engine_, name, corpus, options_.tokens,
+                                                   static_cast<std::size_t>(options_.questions), options_.seed));
+    return run_text(text, eval_modes());
+  }
+
+  [[nodiscard]] std::vector<std::string> expand(std::vector<std::string_view> modes, const EvalText& text) const {
+    std::vector<std::string> result;
+    const auto length = static_cast<std::int64_t>(text.offsets.tokens.size());
+    for (const std::string_view mode : modes) {
+      const auto& asked = options_.modes;
+      if (!asked.empty() && std::find(asked.begin(), asked.end(), mode) == asked.end()) continue;
+      if (mode != kDense) result.emplace_back(mode);
+      for (const std::int32_t tokens : options_.dense_tokens)
+        if (mode == kDense && tokens <= length) result.push_back(fmt::format("{}-{}", kDense, tokens));
+    }
+    return result;
+  }
+
+  Status run_text(const EvalText& text, const std::vector<std::string_view>& modes) {
+    EvalJob job{.engine = engine_,
+                .calibration = calibration_,
+                .options = options_,
+                .text = text,
+                .missing = {},
+                .done = [this](const Cell& cell) { return finish(cell); },
+                .progress = progress_,
+                .cancel = cancel_};
+    std::vector<std::string> tasks;
+    for (const EvalItem& item : text.items) {
+      const std::string task = task_name(text, item.needle.kind);
+      if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+    }
+    std::sort(tasks.begin(), tasks.end());
+    for (const std::string& mode : expand(modes, text)) {
+      for (const std::string& task : tasks) {
+        Cell cell{.task = task,
+                  .mode = mode,
+                  .tokens = options_.tokens,
+                  .parameters = parameters_of(job, mode),
+                  .results = {}};
+        if (auto stored = folder_.load(cell)) {
+          keep(*stored);
+        } else {
+          job.missing.push_back(std::move(cell));
+        }
+      }
+    }
+    MODELD_TRY_VOID(run_fresh(job));
+    MODELD_TRY_VOID(run_session_modes(job));
+    return run_dense_modes(job);
+  }
+
+  Status finish(const Cell& cell) {
+    MODELD_TRY_VOID(folder_.save(cell));
+    keep(cell);
+    return {};
+  }
+  void keep(const Cell& cell) {
+    cells_.push_back(cell);
+    if (out_) out_(summary(cell));
+  }
+
+  /// One row for all positions of the pass key.
+  static void merge_passkeys(std::vector<Cell>& cells) {
+    std::vector<Cell> merged;
+    for (Cell& cell : cells) {
+      if (!cell.task.starts_with("passkey-")) {
+        merged.push_back(std::move(cell));
+        continue;
+      }
+      const auto same = std::find_if(merged.begin(), merged.end(), [&](const Cell& other) {
+        return other.task == "passkey" && other.mode == cell.mode;
+      });
+      for (QuestionResult& result : cell.results) result.question += " " + cell.task;  // tells the texts apart
+      if (same == merged.end()) {
+        cell.task = "passkey";
+        merged.push_back(std::move(cell));
+      } else {
+        same->results.insert(same->results.end(), cell.results.begin(), cell.results.end());
+      }
+    }
+    cells = std::move(merged);
+  }
+
+  Engine& engine_;
+  const Calibration& calibration_;
+  const EvalOptions& options_;
+  const TextSink& out_;
+  const ProgressSink& progress_;
+  const CancelFlag* cancel_;
+  CellFolder folder_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace
+
+Status run_eval(Engine& engine, const Calibration& calibration, const EvalOptions& options, const TextSink& out,
+                const ProgressSink& progress, const CancelFlag* cancel) {
+  MODELD_TRY_VOID(check(options, engine));
+  EvalRun run(engine, calibration, options, out, progress, cancel);
+  const Status status = run.run();
+  engine.close_context();
+  if (!status) return status;
+  const ReadingPolicy& reading = calibration.reading;
+  const std::string notes = fmt::format(
+      "- Model: {} (digest {}), trained window {} tokens\n"
+      "- Texts: {} tokens each; hot set {} tokens, {} KV; reading: {} blocks, {} KV, run-up {}, sinks {}, recent "
+      "{}; seed {}\n",
+      engine.geometry().name, engine.identity().model.substr(0, 16), engine.geometry().trained_window, options.tokens,
+      options.hot_tokens, to_text(options.kv_type), reading.blocks, to_text(reading.origin), reading.run_up,
+      reading.sinks, reading.recent, options.seed);
+  const std::string report =
+      eval_report(run.cells(), machine_stamp(options.commit, options.command), notes, options.seed);
+  if (out) out("\n" + report);
+  return CellFolder(options.output).write("report.md", report);
+}
+
+}  // namespace modeld

@@ -1,0 +1,143 @@
+#include "eval/tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "needles/random.h"
+
+namespace modeld {
+namespace {
+
+/// A planted sentence takes about this many tokens; the text is cut shorter by as much.
+constexpr std::int64_t kNeedleTokens = 17;
+constexpr std::size_t kBands = 4;
+
+std::int64_t token_at(const TokenOffsets& offsets, std::size_t byte) {
+  const auto after = std::upper_bound(offsets.bytes.begin(), offsets.bytes.end(), byte);
+  const auto last = static_cast<std::int64_t>(offsets.tokens.size()) - 1;
+  return std::min<std::int64_t>(last, after - offsets.bytes.begin() - 1);
+}
+
+/// Sentence or line ends are good places to begin a passage.
+std::size_t good_begin(std::string_view text, std::size_t from, std::size_t limit) {
+  for (std::size_t at = from; at < limit; ++at)
+    if (at == 0 || text[at - 1] == '\n' || (text[at - 1] == ' ' && at > 1 && text[at - 2] == '.')) return at;
+  return limit;
+}
+
+}  // namespace
+
+Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted) {
+  EvalText result;
+  result.name = std::move(name);
+  result.text = std::move(planted.text);
+  MODELD_TRY(result.offsets, token_offsets(engine, result.text));
+  for (PlantedNeedle& needle : planted.needles) {
+    EvalItem item;
+    const auto answer = result.text.rfind(needle.needle.answer, needle.end - 1);
+    MODELD_CHECK(answer != std::string::npos && answer >= needle.begin);
+    item.needle = std::move(needle.needle);
+    item.byte_begin = needle.begin;
+    item.byte_end = needle.end;
+    item.token_begin = token_at(result.offsets, needle.begin);
+    item.token_end = token_at(result.offsets, needle.end - 1) + 1;
+    item.answer_byte = answer;
+    item.depth = static_cast<double>(needle.begin) / static_cast<double>(result.text.size());
+    result.items.push_back(std::move(item));
+  }
+  return result;
+}
+
+Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::string_view text, std::int64_t tokens,
+                                std::size_t questions, std::uint64_t seed) {
+  SeededRandom random(seed);
+  std::vector<Needle> needles;
+  std::vector<double> depths;
+  for (const NeedleKind kind : {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase}) {
+    const std::size_t count = std::min(questions, needles_max(kind));
+    std::vector<Needle> made = make_needles(kind, count, seed);
+    for (std::size_t i = 0; i < count; ++i) {
+      needles.push_back(std::move(made[i]));
+      // Bands in turn; within a band anywhere, a little away from the text's ends.
+      const double in_band = (static_cast<double>(i % kBands) + random.unit()) / static_cast<double>(kBands);
+      depths.push_back(0.01 + 0.98 * in_band);
+    }
+  }
+  const std::int64_t planted = static_cast<std::int64_t>(needles.size()) * kNeedleTokens;
+  MODELD_TRY(const std::string cut, cut_to_tokens(engine, text, std::max<std::int64_t>(1, tokens - planted)));
+  return locate(engine, std::move(name), plant(cut, needles, depths));
+}
+
+Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,
+                                   std::uint64_t seed) {
+  MODELD_CHECK(index < count);
+  const std::string filler = filler_repeated(static_cast<std::size_t>(tokens) * 6);
+  MODELD_TRY(const std::string cut,
+             cut_to_tokens(engine, filler, std::max<std::int64_t>(1, tokens - kNeedleTokens * 2)));
+  const std::vector<Needle> needles = make_needles(NeedleKind::passkey, 1, seed + index);
+  const std::array depths = {(static_cast<double>(index) + 0.5) / static_cast<double>(count)};
+  return locate(engine, fmt::format("passkey-{}", index + 1), plant(cut, needles, depths));
+}
+
+std::string passage_around(const EvalText& text, const EvalItem& item, std::int64_t tokens) {
+  const std::int64_t spare = std::max<std::int64_t>(0, tokens - (item.token_end - item.token_begin));
+  const auto last = static_cast<std::int64_t>(text.offsets.tokens.size());
+  std::int64_t begin = std::max<std::int64_t>(0, item.token_begin - spare / 2);
+  const std::int64_t end = std::min(last, begin + tokens);
+  begin = std::max<std::int64_t>(0, std::min(begin, end - tokens));
+  const std::size_t from = good_begin(text.text, text.offsets.bytes[static_cast<std::size_t>(begin)], item.byte_begin);
+  const std::size_t stop = text.offsets.bytes[static_cast<std::size_t>(end)];
+  std::size_t to = stop;
+  while (to > item.byte_end && text.text[to - 1] != '\n' && text.text[to - 1] != '.') --to;
+  return text.text.substr(from, std::max(to, item.byte_end) - from);
+}
+
+Result<Question> forced_question(const Engine& engine, const EvalItem& item) {
+  Question question;
+  question.text = item.needle.question;
+  question.answer_prefix = item.needle.answer_prefix;
+  MODELD_TRY(const std::vector<Token> answer, engine.tokenize(" " + item.needle.answer, false, false));
+  question.answer_tokens_max = static_cast<std::int32_t>(answer.size()) + 2;
+  return question;
+}
+
+Question free_question(const EvalItem& item) {
+  Question question;
+  question.text = item.needle.question;
+  question.answer_tokens_max = 32;
+  return question;
+}
+
+Result<std::vector<TrueBlocks>> true_blocks(const Engine& engine, const Session& session, const EvalText& text) {
+  // By bytes, not by tokens: a session may tokenise a long text piece by piece.
+  std::string decoded;
+  std::vector<std::size_t> begins;
+  for (const Token token : session.stream()) {
+    begins.push_back(decoded.size());
+    decoded += engine.piece(token);
+  }
+  const auto shift = decoded.find(text.text);
+  if (shift == std::string::npos) return fail(ErrorCode::internal, "The session's stream does not hold the text.");
+  const auto position = [&](std::size_t byte) {
+    const auto after = std::upper_bound(begins.begin(), begins.end(), shift + byte);
+    return StreamPos(after - begins.begin() - 1);
+  };
+  const std::vector<StreamRange> blocks = session.blocks();
+  std::vector<TrueBlocks> result;
+  for (const EvalItem& item : text.items) {
+    TrueBlocks truth;
+    const StreamRange sentence{position(item.byte_begin), position(item.byte_end - 1) + 1};
+    const StreamPos answer = position(item.answer_byte);
+    for (const StreamRange& block : blocks) {
+      if (block.overlaps(sentence)) truth.sentence.push_back(block);
+      if (block.contains(answer)) truth.answer = block;
+    }
+    result.push_back(std::move(truth));
+  }
+  return result;
+}
+
+}  // namespace modeld

@@ -1,0 +1,69 @@
+// The texts that are asked about: real text with planted facts of every kind, and the classic pass key in repeated
+// filler.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "eval/corpus.h"
+#include "needles/needles.h"
+#include "session/session.h"
+
+namespace modeld {
+
+/// One question about a text.
+struct EvalItem {
+  Needle needle;
+  /// Tokens of the planted sentence in the text's own tokens.
+  std::int64_t token_begin = 0;
+  std::int64_t token_end = 0;
+  /// Bytes of the sentence in the text, and of the answer in it.
+  std::size_t byte_begin = 0;
+  std::size_t byte_end = 0;
+  std::size_t answer_byte = 0;
+  /// Where it stands, 0 … 1.
+  double depth = 0.0;
+};
+
+struct EvalText {
+  /// "prose", "code", "passkey-3": the first half of a task's name ("prose.single").
+  std::string name;
+  std::string text;
+  TokenOffsets offsets;
+  std::vector<EvalItem> items;  // in text order
+};
+
+/// Plants `questions` facts of each kind (fewer where there are not as many) at four depth bands in turn, seeded, into
+/// `text` so that the whole takes about `tokens` tokens. Errors: bad_argument for a text that is too short.
+Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::string_view text, std::int64_t tokens,
+                                std::size_t questions, std::uint64_t seed);
+
+/// Repeated filler with one pass key at position `index` of `count`, evenly spread over the text.
+Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,
+                                   std::uint64_t seed);
+
+/// Repeated or other filler with needles at depths, located. REQUIRES one depth a needle.
+Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted);
+
+/// About `tokens` tokens around an item's sentence, beginning and ending at sentence or line ends: the passage alone.
+std::string passage_around(const EvalText& text, const EvalItem& item, std::int64_t tokens);
+
+/// The item's question with its forced answer prefix, with room for the answer and one token more.
+Result<Question> forced_question(const Engine& engine, const EvalItem& item);
+/// The item's question to be answered freely.
+Question free_question(const EvalItem& item);
+
+/// Blocks of a session's stream that hold the item's sentence, and the one that holds its answer. The session's stream
+/// must be a frame and then the text.
+struct TrueBlocks {
+  std::vector<StreamRange> sentence;
+  StreamRange answer;
+};
+/// Errors: internal if the stream does not hold the text.
+Result<std::vector<TrueBlocks>> true_blocks(const Engine& engine, const Session& session, const EvalText& text);
+
+}  // namespace modeld

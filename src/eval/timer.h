@@ -1,0 +1,18 @@
+// Wall time since a moment, for reports.
+#pragma once
+
+#include <chrono>
+
+namespace modeld {
+
+class Timer {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace modeld
