@@ -68,10 +68,18 @@ std::uint32_t unit(std::string_view s, std::size_t i, std::size_t width, bool li
   return value;
 }
 
+/// Letters of an alphabet or syllabary, and full-width forms. Pairs of 8-bit characters read as UTF-16 are seldom any
+/// of these: they look like ideographs.
+bool is_alphabetic(std::uint32_t c) {
+  return c < 0x2000 || (c >= 0x3000 && c < 0x3100) || (c >= 0xAC00 && c < 0xD7A4) || (c >= 0xFF00 && c < 0xFFF0);
+}
+
 /// How many ASCII characters `s` has read as UTF-16 or UTF-32; none if it cannot be such a text. A surrogate pair that
 /// the end cuts is let pass, as `s` may be the head of a file.
 std::optional<std::size_t> wide_score(std::string_view s, std::size_t width, bool little) {
   std::size_t ascii = 0;
+  std::size_t alphabetic = 0;
+  bool punctuated = false;
   bool after_high = false;
   for (std::size_t i = 0; i + width <= s.size(); i += width) {
     const std::uint32_t c = unit(s, i, width, little);
@@ -83,7 +91,12 @@ std::optional<std::size_t> wide_score(std::string_view s, std::size_t width, boo
     const bool in_private_use = c >= 0xE000 && c < 0xF900;
     if (is_control(c) || in_private_use || (c & 0xFFFEU) == 0xFFFE) return std::nullopt;
     if (c < 0x80) ++ascii;
+    if (is_alphabetic(c)) ++alphabetic;
+    // Ideographic comma and full stop, full-width comma.
+    punctuated = punctuated || c == 0x3001 || c == 0x3002 || c == 0xFF0C;
   }
+  // Ideographs without their punctuation are 8-bit text that has a NUL somewhere.
+  if (width == 2 && !punctuated && alphabetic * 2 < s.size() / width) return std::nullopt;
   return ascii;
 }
 
@@ -99,6 +112,8 @@ constexpr std::array kWide = {Wide{"UTF-32LE", 4, true, "\xFF\xFE\0\0"sv}, Wide{
 
 /// For bytes with NULs and without a mark: the reading with the most ASCII characters.
 const Wide* guess_wide(std::string_view s) {
+  // UTF-8 beyond ASCII is not valid by chance: this is such a text with a NUL in it.
+  if (!first_invalid_utf8(s) && utf8_census(s).multibyte > 0) return nullptr;
   const Wide* best = nullptr;
   std::size_t best_score = 0;
   for (const Wide& wide : kWide) {
