@@ -156,6 +156,8 @@ void LexicalIndex::truncate(std::size_t begin) {
   }
   for (std::size_t block = begin; block < lengths_.size(); ++block) total_length_ -= lengths_[block];
   lengths_.resize(begin);
+  if (postings_.bucket_count() > 4 * postings_.size()) postings_.rehash(0);
+  if (lengths_.capacity() > 2 * lengths_.size()) lengths_.shrink_to_fit();
 }
 
 std::int64_t LexicalIndex::bytes() const {

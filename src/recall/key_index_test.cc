@@ -1,0 +1,142 @@
+#include "recall/key_index.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "recall/half.h"
+
+namespace modeld {
+namespace {
+
+std::vector<KvHeadRef> heads(std::size_t count) {
+  std::vector<KvHeadRef> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back({static_cast<std::int32_t>(i), 0});
+  return out;
+}
+
+/// Keys by head, one row a token.
+struct Rows {
+  std::size_t dim;
+  std::vector<std::vector<float>> by_head;
+
+  static Rows random(std::size_t head_count, std::size_t dim, std::size_t tokens, std::uint32_t seed) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<float> normal(0.0F, 2.0F);
+    Rows rows{dim, std::vector<std::vector<float>>(head_count, std::vector<float>(tokens * dim))};
+    for (auto& head : rows.by_head) std::generate(head.begin(), head.end(), [&] { return normal(engine); });
+    return rows;
+  }
+  [[nodiscard]] Rows slice(std::size_t begin, std::size_t end) const {
+    Rows out{dim, {}};
+    for (const auto& head : by_head) {
+      out.by_head.emplace_back(head.begin() + static_cast<std::ptrdiff_t>(begin * dim),
+                               head.begin() + static_cast<std::ptrdiff_t>(end * dim));
+    }
+    return out;
+  }
+  [[nodiscard]] std::size_t tokens() const { return by_head.front().size() / dim; }
+};
+
+void append(KeyIndex& index, const Rows& rows) { index.append(rows.by_head, static_cast<std::int32_t>(rows.tokens())); }
+
+StreamRange range(std::int64_t begin, std::int64_t end) { return {StreamPos{begin}, StreamPos{end}}; }
+
+/// Everything that a scorer can see.
+void expect_same_content(const KeyIndex& a, const KeyIndex& b) {
+  RC_ASSERT(a.tokens() == b.tokens());
+  RC_ASSERT(a.bytes() == b.bytes());
+  for (std::size_t head = 0; head < a.kv_heads().size(); ++head) {
+    for (std::int64_t t = 0; t * KeyIndex::kTile < a.tokens(); ++t) {
+      RC_ASSERT(std::equal(a.tile(head, t), a.tile(head, t) + std::ptrdiff_t{KeyIndex::kTile} * a.key_dim(),
+                           b.tile(head, t)));
+      RC_ASSERT(std::equal(a.tile_scales(head, t), a.tile_scales(head, t) + KeyIndex::kTile, b.tile_scales(head, t)));
+    }
+  }
+}
+
+RC_GTEST_PROP(KeyIndex, KeysComeBackWithinHalfAStepOfTheirOwnScale, ()) {
+  const auto head_count = *rc::gen::inRange<std::size_t>(1, 4);
+  const auto dim = 2 * *rc::gen::inRange<std::size_t>(1, 40);
+  const auto tokens = *rc::gen::inRange<std::size_t>(1, 100);
+  const Rows rows = Rows::random(head_count, dim, tokens, *rc::gen::arbitrary<std::uint32_t>());
+  KeyIndex index(heads(head_count), static_cast<std::int32_t>(dim));
+  append(index, rows);
+  for (std::size_t head = 0; head < head_count; ++head) {
+    const std::vector<float> back = index.keys(head, range(0, index.tokens()));
+    RC_ASSERT(back.size() == rows.by_head[head].size());
+    for (std::size_t i = 0; i < tokens; ++i) {
+      const float* key = rows.by_head[head].data() + i * dim;
+      const float largest =
+          std::fabs(*std::max_element(key, key + dim, [](float x, float y) { return std::fabs(x) < std::fabs(y); }));
+      for (std::size_t d = 0; d < dim; ++d) {
+        RC_ASSERT(std::fabs(back[i * dim + d] - key[d]) <= largest / 127.0F * 0.502F);
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(KeyIndex, AppendInPiecesAndTruncationsEqualOneAppend, ()) {
+  const auto dim = 2 * *rc::gen::inRange<std::size_t>(1, 9);
+  const Rows rows = Rows::random(2, dim, 1700, *rc::gen::arbitrary<std::uint32_t>());
+  KeyIndex grown(heads(2), static_cast<std::int32_t>(dim));
+  const auto steps = *rc::gen::inRange(1, 12);
+  for (int step = 0; step < steps; ++step) {
+    const auto held = static_cast<std::size_t>(grown.tokens());
+    if (*rc::gen::arbitrary<bool>()) {
+      append(grown, rows.slice(held, std::min(rows.tokens(), held + *rc::gen::inRange<std::size_t>(0, 700))));
+    } else {
+      grown.truncate(StreamPos{*rc::gen::inRange<std::int64_t>(0, grown.tokens() + 20)});
+    }
+  }
+  KeyIndex fresh(heads(2), static_cast<std::int32_t>(dim));
+  append(fresh, rows.slice(0, static_cast<std::size_t>(grown.tokens())));
+  expect_same_content(grown, fresh);
+}
+
+TEST(KeyIndex, LanesPastTheEndAreZero) {
+  KeyIndex index(heads(1), 4);
+  append(index, Rows::random(1, 4, 600, 1));
+  index.truncate(StreamPos{21});
+  for (int lane = 5; lane < KeyIndex::kTile; ++lane) {
+    EXPECT_EQ(index.tile_scales(0, 1)[lane], 0);
+    for (int d = 0; d < 4; ++d) EXPECT_EQ(index.tile(0, 1)[(d / 2) * 32 + lane * 2 + d % 2], 0);
+  }
+  EXPECT_NE(index.tile_scales(0, 1)[4], 0);
+}
+
+TEST(KeyIndex, CountsWholeTilesOfKeysAndScales) {
+  KeyIndex index(heads(9), 64);
+  EXPECT_EQ(index.bytes_per_token(), 594);
+  EXPECT_EQ(index.bytes(), 0);
+  append(index, Rows::random(9, 64, 17, 1));
+  EXPECT_EQ(index.bytes(), 32 * 594);
+  index.truncate(StreamPos{16});
+  EXPECT_EQ(index.bytes(), 16 * 594);
+  index.truncate(StreamPos{0});
+  EXPECT_EQ(index.bytes(), 0);
+}
+
+TEST(KeyIndex, TakesKeysOfAnySizeAndBrokenNumbers) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  KeyIndex index(heads(1), 4);
+  const std::vector<std::vector<float>> keys = {
+      {0, 0, 0, 0, 1e-30F, 0, 0, 0, 1e-6F, -1e-6F, 0, 0, kNan, 1, -2, kInfinity, 3e38F, -3e38F, 1, 0}};
+  index.append(keys, 5);
+  const std::vector<float> back = index.keys(0, range(0, 5));
+  for (const float value : back) EXPECT_TRUE(std::isfinite(value));
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(back[i], 0.0F);
+  EXPECT_NEAR(back[8], 1e-6F, 1e-6F);  // a scale near the smallest f16 keeps the sign and the rough size
+  EXPECT_EQ(back[12], 0.0F);
+  EXPECT_NEAR(back[13], 1.0F, 2.0F / 127.0F);
+  EXPECT_NEAR(back[14], -2.0F, 2.0F / 127.0F);
+  EXPECT_NEAR(back[15], 2.0F, 2.0F / 127.0F);
+}
+
+}  // namespace
+}  // namespace modeld
