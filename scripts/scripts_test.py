@@ -64,7 +64,8 @@ class TidyFindsFaults(unittest.TestCase):
         self.expect("src/engine/llama/a.cc", '#include "engine/scripted/open.h"\n', "src/engine/scripted")
         self.expect("src/session/a.cc", '#include "engine/llama/open.h"\n', "must not include src/engine/llama")
         self.assertEqual(complaints("src/session/a_test.cc", '#include "engine/scripted/open.h"\n'), [])
-        self.assertEqual(complaints("src/cli/a.cc", '#include "engine/llama/open.h"\n'), [])
+        self.assertEqual(complaints("src/cli/main.cc", '#include "engine/llama/open.h"\n'), [])
+        self.expect("src/cli/ask.cc", '#include "engine/llama/open.h"\n', "must not include src/engine/llama")
         self.expect("src/attic/a.cc", "int a;\n", "in no layer")
 
     def test_layers_have_no_circle(self):
