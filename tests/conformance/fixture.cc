@@ -55,6 +55,18 @@ std::vector<Token> Conformance::story(std::size_t count) const {
   return all;
 }
 
+Conformance::Unfinished Conformance::unfinished() const {
+  Unfinished text;
+  text.prompt = story(50);
+  const auto codes = tokens(
+      " The code of London is 1802. The code of Paris is 4711. The code of Rome is 5530. The code of Cairo is 9264. "
+      "Now "
+      "again: The code of Paris");
+  text.prompt.insert(text.prompt.end(), codes.begin(), codes.end());
+  text.tail = tokens(" is 4711. The code of Rome is");
+  return text;
+}
+
 std::vector<Token> Conformance::tokens(std::string_view text) const {
   return engine_->tokenize(text, false, true).value();
 }
@@ -84,6 +96,18 @@ Logits Conformance::feed(std::span<const Token> tokens, SeqId seq, std::int32_t 
   const auto logits = engine_->logits(batch.size() - 1);
   EXPECT_EQ(logits.size(), static_cast<std::size_t>(engine_->geometry().vocabulary));
   return {logits.begin(), logits.end()};
+}
+
+std::vector<Logits> Conformance::feed_all(std::span<const Token> tokens, SeqId seq) {
+  auto batch = batch_of(tokens, seq, engine_->extent(seq).end.get());
+  for (BatchToken& token : batch) token.logits = true;
+  must(engine_->compute(batch));
+  std::vector<Logits> rows;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto row = engine_->logits(i);
+    rows.emplace_back(row.begin(), row.end());
+  }
+  return rows;
 }
 
 Logits Conformance::decode(std::span<const Token> tokens, SeqId seq) {
@@ -131,7 +155,14 @@ std::string Conformance::continue_greedily(Logits logits, SeqId seq, int count) 
 }
 
 void Conformance::expect_near(const Logits& reference, const Logits& logits, std::string_view what) {
-  const double kl = divergence(reference, logits);
+  expect_near(std::vector<Logits>(1, reference), std::vector<Logits>(1, logits), what);
+}
+
+void Conformance::expect_near(const std::vector<Logits>& reference, const std::vector<Logits>& logits,
+                              std::string_view what) {
+  ASSERT_EQ(reference.size(), logits.size());
+  double kl = 0.0;
+  for (std::size_t row = 0; row < logits.size(); ++row) kl = std::max(kl, divergence(reference[row], logits[row]));
   EXPECT_LE(kl, bound()) << what;
   fmt::print("  {}: KL {:.2g} (bound {:.2g}){}\n", what, kl, bound(), reference == logits ? ", bit-equal" : "");
 }

@@ -29,6 +29,13 @@ class Conformance : public testing::TestWithParam<EngineCase> {
 
   /// The first `count` tokens of a text in which little repeats.
   [[nodiscard]] std::vector<Token> story(std::size_t count) const;
+  /// About 100 tokens that end in the middle of a sentence that only the right passage before it can finish, and how it
+  /// goes on: a key that was turned wrongly shows.
+  struct Unfinished {
+    std::vector<Token> prompt;
+    std::vector<Token> tail;
+  };
+  [[nodiscard]] Unfinished unfinished() const;
   [[nodiscard]] std::vector<Token> tokens(std::string_view text) const;
   [[nodiscard]] std::string text(std::span<const Token> tokens) const;
 
@@ -46,7 +53,9 @@ class Conformance : public testing::TestWithParam<EngineCase> {
   /// Computes in one call, behind what the sequence holds (an empty one starts at `start`); logits after the last
   /// token.
   Logits feed(std::span<const Token> tokens, SeqId seq = 0, std::int32_t start = 0);
-  /// The same, one call a token.
+  /// The same with the logits after every token, row behind row.
+  std::vector<Logits> feed_all(std::span<const Token> tokens, SeqId seq = 0);
+  /// As feed(), one call a token.
   Logits decode(std::span<const Token> tokens, SeqId seq = 0);
   static std::vector<BatchToken> batch_of(std::span<const Token> tokens, SeqId seq, std::int32_t place);
   KvPayload take_out(SeqId seq, std::int32_t begin, std::int32_t end);
@@ -58,6 +67,8 @@ class Conformance : public testing::TestWithParam<EngineCase> {
   std::string continue_greedily(Logits logits, SeqId seq, int count);
 
   void expect_near(const Logits& reference, const Logits& logits, std::string_view what);
+  /// Of the row that differs most.
+  void expect_near(const std::vector<Logits>& reference, const std::vector<Logits>& logits, std::string_view what);
   [[nodiscard]] double bound() const { return GetParam().bound; }
 
  private:

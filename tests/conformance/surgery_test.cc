@@ -33,33 +33,28 @@ TEST_P(KvRules, AnAdmittedPayloadComesOutAgainAsItWentIn) {
 // Everything from place 0 on is moved by 137 and compared with the same text computed there: RoPE is relative, so the
 // two differ by the rounding of moved keys alone.
 TEST_P(KvRules, AdmittedElsewhereEqualsRecomputingThere) {
-  const auto prompt = story(120);
-  const auto tail = std::span(prompt).subspan(110);
-  feed(std::span(prompt).first(110));
+  const auto [prompt, tail] = unfinished();
+  const auto count = static_cast<std::int32_t>(prompt.size());
+  feed(prompt);
   const KvPayload first = take_out(0, 0, 60);
-  const KvPayload second = take_out(0, 60, 110);
-  evict(0, 0, 110);
+  const KvPayload second = take_out(0, 60, count);
+  evict(0, 0, count);
   admit(0, second, 60 + 137);
   admit(0, first, 137);
-  expect_extent(0, 137, 247);
-  const Logits moved = feed(tail);
+  expect_extent(0, 137, 137 + count);
+  const auto moved = feed_all(tail);
   open();
-  expect_near(
-      [&] {
-        feed(std::span(prompt).first(110), 0, 137);
-        return feed(tail);
-      }(),
-      moved, "admitted 137 places on");
+  feed(prompt, 0, 137);
+  expect_near(feed_all(tail), moved, "admitted 137 places on");
 }
 
 TEST_P(KvRules, AdmittedIntoAnotherSequenceEqualsBeingComputedThere) {
-  const auto prompt = story(80);
-  const auto tail = std::span(prompt).subspan(74);
-  feed(std::span(prompt).first(74));
-  const KvPayload payload = take_out(0, 0, 74);
-  const Logits here = feed(tail);
+  const auto [prompt, tail] = unfinished();
+  feed(prompt);
+  const KvPayload payload = take_out(0, 0, static_cast<std::int32_t>(prompt.size()));
+  const auto here = feed_all(tail);
   admit(3, payload, 0);
-  expect_near(here, feed(tail, 3), "admitted into another sequence");
+  expect_near(here, feed_all(tail, 3), "admitted into another sequence");
 }
 
 TEST_P(KvRules, WhatWasAdmittedElsewhereIsNotPristine) {
@@ -72,16 +67,16 @@ TEST_P(KvRules, WhatWasAdmittedElsewhereIsNotPristine) {
 }
 
 TEST_P(KvRules, MovedEqualsComputedThere) {
-  const auto prompt = story(120);
-  const auto tail = std::span(prompt).subspan(110);
-  feed(std::span(prompt).first(110), 0, 200);
-  must(engine().rebase(0, places(200, 310), -190));
-  expect_extent(0, 10, 120);
-  EXPECT_EQ(engine().cells_used(), 110);
-  const Logits moved = feed(tail);
+  const auto [prompt, tail] = unfinished();
+  const auto count = static_cast<std::int32_t>(prompt.size());
+  feed(prompt, 0, 200);
+  must(engine().rebase(0, places(200, 200 + count), -190));
+  expect_extent(0, 10, 10 + count);
+  EXPECT_EQ(engine().cells_used(), count);
+  const auto moved = feed_all(tail);
   open();
-  feed(std::span(prompt).first(110), 0, 10);
-  expect_near(feed(tail), moved, "moved 190 places back");
+  feed(prompt, 0, 10);
+  expect_near(feed_all(tail), moved, "moved 190 places back");
 }
 
 TEST_P(Rules, MovedKvIsNeverExported) {
@@ -100,15 +95,15 @@ TEST_P(Rules, MovedKvIsNeverExported) {
 }
 
 TEST_P(Rules, ARunMayMoveOverItsOwnPlaces) {
-  const auto prompt = story(70);
-  const auto tail = std::span(prompt).subspan(60);
-  feed(std::span(prompt).first(60), 0, 5);
-  must(engine().rebase(0, places(5, 65), 3));
-  expect_extent(0, 8, 68);
-  const Logits moved = feed(tail);
+  const auto [prompt, tail] = unfinished();
+  const auto count = static_cast<std::int32_t>(prompt.size());
+  feed(prompt, 0, 5);
+  must(engine().rebase(0, places(5, 5 + count), 3));
+  expect_extent(0, 8, 8 + count);
+  const auto moved = feed_all(tail);
   open();
-  feed(std::span(prompt).first(60), 0, 8);
-  expect_near(feed(tail), moved, "moved by less than its length");
+  feed(prompt, 0, 8);
+  expect_near(feed_all(tail), moved, "moved by less than its length");
 }
 
 // The tail begins as the middle part does: with the middle resident, its continuation is likely; without, it is
