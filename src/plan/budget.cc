@@ -67,10 +67,11 @@ Status check_request(const BudgetRequest& request, const BudgetShares& shares) {
   }
   if (request.geometry.supports(request.kv_type)) return {};
   std::vector<ErrorNumber> numbers;
+  const std::string types = by_type(request.geometry, room_of(request, shares).kv(), numbers);
   return fail(ErrorCode::unsupported_kv_type,
               fmt::format("KV type {} cannot be used with this model: the size of its heads is not a multiple of 32. "
                           "What fits with the types that can: {}.",
-                          to_text(request.kv_type), by_type(request.geometry, room_of(request, shares).kv(), numbers)),
+                          to_text(request.kv_type), types),
               numbers);
 }
 
