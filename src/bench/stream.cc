@@ -1,0 +1,179 @@
+// One stream that grows to its full length in three steps, and is asked the same questions after each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "bench/measures.h"
+#include "eval/machine.h"
+#include "eval/timer.h"
+
+namespace modeld {
+namespace {
+
+constexpr std::int64_t kShort = 6144;
+constexpr std::int64_t kMiddle = 16384;
+constexpr double kSlice = 2048.0;
+constexpr int kSlices = 5;
+/// Bytes beside hot set, store, index and weights that the process may take.
+constexpr double kAllowance = 200e6;
+/// Decoded at each length, at least: enough that one slow token does not decide.
+constexpr std::size_t kDecodeTokens = 96;
+
+constexpr std::array<std::string_view, 6> kQuestions = {
+    "Tell me at length what happens in this text.",       "Who is spoken of in this text, and what do they do?",
+    "List all the places that the text names.",           "What does the text say about water?",
+    "Describe the people in the text one after another.", "Which numbers does the text give, and for what?"};
+
+struct Turn {
+  std::string name;
+  double predicted = 0.0;
+  double actual = 0.0;
+};
+
+struct Asked {
+  double decode_ms = 0.0;
+  double question_ms = 0.0;
+  Seconds parts;  // of the median question
+  double plain_question_ms = 0.0;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0.0 : values[values.size() / 2];
+}
+
+class StreamBench {
+ public:
+  explicit StreamBench(const BenchJob& job) : job_(job), store_(job.store_bytes(job.options.tokens)) {}
+
+  Result<StreamResult> run() {
+    MODELD_TRY(session_, Session::create(job_.engine, store_, job_.calibration, job_.settings()));
+    MODELD_TRY_VOID(grow(0, kShort));
+    MODELD_TRY(const Asked at_short, ask_all(true));
+    MODELD_TRY_VOID(grow(kShort, kMiddle));
+    MODELD_TRY(const Asked at_middle, ask_all(false));
+    MODELD_TRY_VOID(grow(kMiddle, job_.options.tokens));
+    MODELD_TRY(const Asked at_end, ask_all(true));
+    prefill_rows();
+    result_.rows.push_back({"decode with the short stream", at_short.decode_ms, "ms a token", "", {}});
+    result_.rows.push_back({"decode with the long stream", at_end.decode_ms, "ms a token", "", {}});
+    result_.rows.push_back(at_most("decode, long ÷ short stream", at_end.decode_ms / at_short.decode_ms, 1.05));
+    question_rows("16k", at_middle);
+    question_rows("the full stream", at_end);
+    prediction_rows();
+    memory_rows();
+    result_.ingest_seconds = ingest_seconds_;
+    result_.retrieval_seconds = at_end.question_ms / 1e3;
+    result_.plain_question_seconds = at_end.plain_question_ms / 1e3;
+    return std::move(result_);
+  }
+
+ private:
+  Status grow(std::int64_t from, std::int64_t to) {
+    const std::array parts = {TextPart{"text", std::string(job_.slice(from, to)), SegmentKind::user}};
+    MODELD_TRY_VOID(session_->append(parts, job_.cancel));
+    MODELD_TRY(const IngestPlan plan, session_->plan());
+    const double before = ingest_seconds_;
+    const Timer watch;
+    const ProgressSink note = [&](const Progress& p) {
+      timeline_.add(static_cast<double>(p.done), before + watch.seconds());
+      report(job_.progress, "one long stream", p.done, static_cast<std::uint64_t>(job_.options.tokens), p.unit);
+    };
+    MODELD_TRY_VOID(session_->ingest(note, job_.cancel));
+    const double seconds = watch.seconds();
+    ingest_seconds_ += seconds;
+    turns_.push_back({fmt::format("reading {} tokens", to - from), plan.predicted_seconds, seconds});
+    return {};
+  }
+
+  Result<Asked> ask_all(bool decode) {
+    Asked asked;
+    std::vector<std::pair<double, Seconds>> costs;
+    std::vector<double> plain;
+    double decode_seconds = 0.0;
+    std::size_t decoded = 0;
+    for (const std::string_view text : kQuestions) {
+      Question question;
+      question.text = text;
+      question.answer_tokens_max = decode && decoded < kDecodeTokens ? 64 : 2;
+      MODELD_TRY(const Answer answer, session_->ask(question, {}, {}, job_.cancel));
+      costs.emplace_back(answer.seconds.retrieval(), answer.seconds);
+      decode_seconds += answer.seconds.decode;
+      decoded += answer.tokens.size();
+      turns_.push_back({fmt::format("a question at {} tokens", session_->stream_tokens()), answer.predicted_seconds,
+                        answer.seconds.total() - answer.seconds.decode});
+      question.retrieve = false;
+      question.answer_tokens_max = 1;
+      MODELD_TRY(const Answer without, session_->ask(question, {}, {}, job_.cancel));
+      plain.push_back(without.seconds.question * 1e3);
+    }
+    std::sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    asked.parts = costs[costs.size() / 2].second;
+    asked.question_ms = costs[costs.size() / 2].first * 1e3;
+    asked.plain_question_ms = median(plain);
+    asked.decode_ms = decoded == 0 ? 0.0 : decode_seconds * 1e3 / static_cast<double>(decoded);
+    return asked;
+  }
+
+  void prefill_rows() {
+    const double early = timeline_.speed(static_cast<double>(kShort), kSlice, kSlices);
+    const double late = timeline_.speed(static_cast<double>(job_.options.tokens) - kSlice * kSlices, kSlice, kSlices);
+    result_.rows.push_back({"prefill of the whole stream",
+                            static_cast<double>(session_->stream_tokens()) / ingest_seconds_,
+                            "tokens/s",
+                            "",
+                            {}});
+    result_.rows.push_back({"prefill, five slices of 2k at 6-16k", early, "tokens/s", "", {}});
+    result_.rows.push_back({"prefill, five slices of 2k at the end", late, "tokens/s", "", {}});
+    result_.rows.push_back(at_least("prefill, end ÷ 6-16k", late / early, 0.95));
+  }
+
+  void question_rows(const std::string& where, const Asked& asked) {
+    result_.rows.push_back(
+        {fmt::format("question at {}: all before the first word", where), asked.question_ms, "ms", "", {}});
+    const std::array parts = {std::pair{"probe pass", asked.parts.probe}, std::pair{"scoring", asked.parts.scoring},
+                              std::pair{"admission", asked.parts.admission},
+                              std::pair{"second pass", asked.parts.question}};
+    for (const auto& [name, seconds] : parts)
+      result_.rows.push_back({fmt::format("question at {}: {}", where, name), seconds * 1e3, "ms", "", {}});
+  }
+
+  void prediction_rows() {
+    const auto slowest = std::max_element(turns_.begin(), turns_.end(),
+                                          [](const Turn& a, const Turn& b) { return a.actual < b.actual; });
+    result_.rows.push_back({fmt::format("slowest turn ({})", slowest->name), slowest->actual, "s", "", {}});
+    result_.rows.push_back(
+        {"its prediction", slowest->predicted, "s", slowest->predicted > 0 ? "" : "nothing was known yet", {}});
+  }
+
+  void memory_rows() {
+    const EngineMemory memory = job_.engine.memory();
+    const StoreUsage usage = store_.usage();
+    const auto expected = static_cast<double>(memory.weights + memory.kv + usage.used_bytes()) + kAllowance;
+    result_.rows.push_back({"weights", static_cast<double>(memory.weights) / 1e6, "MB", "", {}});
+    result_.rows.push_back({"hot KV", static_cast<double>(memory.kv) / 1e6, "MB", "", {}});
+    result_.rows.push_back({"cold store with index", static_cast<double>(usage.used_bytes()) / 1e6, "MB", "", {}});
+    result_.rows.push_back({"recall index, share of the KV bytes",
+                            100.0 * static_cast<double>(usage.charged_bytes) / static_cast<double>(usage.payload_bytes),
+                            "%",
+                            "",
+                            {}});
+    result_.rows.push_back(
+        at_most("peak resident memory", static_cast<double>(peak_resident_bytes()) / 1e6, expected / 1e6, "MB"));
+  }
+
+  const BenchJob& job_;
+  ColdStore store_;
+  std::unique_ptr<Session> session_;
+  Timeline timeline_;
+  std::vector<Turn> turns_;
+  double ingest_seconds_ = 0.0;
+  StreamResult result_;
+};
+
+}  // namespace
+
+Result<StreamResult> bench_stream(const BenchJob& job) { return StreamBench(job).run(); }
+
+}  // namespace modeld
