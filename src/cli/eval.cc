@@ -1,0 +1,90 @@
+// modeld eval: the recall and answer tables (eval/command.h).
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "eval/command.h"
+
+namespace modeld {
+namespace {
+
+struct EvalChoice {
+  ModelChoice choice;
+  EvalOptions eval;
+  bool quiet = false;
+};
+
+Status evaluate(EvalChoice& options, const Invocation& invocation, ProgressDisplay& display) {
+  for (const std::filesystem::path& path : {options.eval.text, options.eval.code})
+    if (!path.empty() && !std::filesystem::exists(path))
+      return fail(ErrorCode::file_missing, fmt::format("{} does not exist. Check the name.", path.string()));
+  options.choice.hot_tokens = options.choice.hot_tokens.value_or(options.eval.hot_tokens);
+  MODELD_TRY(const ReadyModel model, load_model(invocation.engine, options.choice, display));
+  const InterruptibleEngine interruptible(*model.engine);
+  MODELD_TRY(const Calibration calibration, ready_calibration(*model.engine, options.choice, display));
+  options.eval.hot_tokens = model.budget.hot_tokens;
+  options.eval.kv_type = options.choice.kv_type;
+  options.eval.cold_bytes = options.choice.host_budget.value_or(0);
+  options.eval.threads = options.choice.threads;
+  options.eval.command = invocation.command_line;
+  const TextSink out = [&display](std::string_view text) {
+    display.finish();
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  };
+  return run_eval(*model.engine, calibration, options.eval, out, display.sink(), &interrupt_flag());
+}
+
+void add_task_flags(CLI::App& command, EvalOptions& eval) {
+  command.add_option("--text", eval.text, "Prose: a file")->type_name("FILE");
+  command.add_option("--code", eval.code, "Source code: a directory")->type_name("DIRECTORY");
+  command.add_option("--tokens", eval.tokens, "Length of each text (default 65536)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_option("--questions", eval.questions, "Questions a kind (default 52)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_option("--passkeys", eval.passkeys, "Texts with a pass key in repeated filler (default 10; 0: none)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command.add_option("--dense-tokens", eval.dense_tokens, "Lengths for the model alone (default 12288 16384)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_option("--dense-questions", eval.dense_questions, "Questions for the model alone (default 20)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command
+      .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
+      ->type_name("MODE");
+  command.add_flag("!--no-free-generation", eval.free_generation, "Only the forced answer prefix");
+}
+
+}  // namespace
+
+Command add_eval(CLI::App& app) {
+  auto options = std::make_shared<EvalChoice>();
+  options->eval.output = "modeld-eval";
+  CLI::App* command = app.add_subcommand("eval", "Measure recall and answers beside the model alone; resumable");
+  add_model_flag(*command, options->choice);
+  add_task_flags(*command, options->eval);
+  command->add_option("--output", options->eval.output, "Where results are kept (default ./modeld-eval)")
+      ->type_name("DIRECTORY");
+  command->add_option("--commit", options->eval.commit, "For the report's stamp")->type_name("TEXT");
+  add_memory_flags(*command, options->choice);
+  add_seed_flag(*command, options->eval.seed);
+  add_threads_flag(*command, options->choice);
+  command->add_flag("--quiet", options->quiet, "No progress and no notes on stderr");
+  return {command, [options](const Invocation& invocation) {
+            ProgressDisplay display(progress_style(options->quiet));
+            const Status status = evaluate(*options, invocation, display);
+            display.finish();
+            return status ? kExitSuccess : end_with(status.error(), false);
+          }};
+}
+
+}  // namespace modeld

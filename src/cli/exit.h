@@ -1,0 +1,16 @@
+// How a command ends: the exit status, and the one form that errors have.
+//
+// Contract: every error is one line on stderr, "modeld: <code>: <sentence>", and with --json also one object on stdout,
+//           {"error": {"code", "message", "numbers"}}. Exit statuses are those of exit_status(): 0 only for success.
+#pragma once
+
+#include "base/error.h"
+
+namespace modeld {
+
+inline constexpr int kExitSuccess = 0;
+
+/// Prints the error and returns its exit status.
+int end_with(const Error& error, bool json);
+
+}  // namespace modeld

@@ -1,0 +1,94 @@
+// The composition root: the one place that knows which engines and commands there are.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/interrupt.h"
+#include "engine/llama/describe.h"
+#include "engine/llama/devices.h"
+#include "engine/llama/open.h"
+#include "engine/llama/plain.h"
+
+namespace modeld {
+namespace {
+
+// What llama.cpp reserves for computing a batch: logits, the widest activations of a layer, and the attention mask.
+std::int64_t llama_compute_bytes(const ModelGeometry& geometry, std::int32_t cells) {
+  const std::int64_t batch = ContextSpec{}.batch;
+  std::int64_t attention = 0;
+  for (const LayerGeometry& layer : geometry.layers)
+    attention = std::max(attention, std::int64_t{layer.heads} * (layer.key_dim + layer.value_dim));
+  const std::int64_t activations = 8 * std::int64_t{geometry.embedding} + attention;
+  return batch * std::int64_t{sizeof(float)} * (geometry.vocabulary + activations + cells);
+}
+
+EngineEntry llama_entry() {
+  return {describe_llama, llama_devices, llama_compute_bytes,
+          [](const std::filesystem::path& path, const ProgressSink& progress, const CancelFlag* cancel) {
+            return open_llama(path, {}, progress, cancel);
+          },
+          open_plain_llama};
+}
+
+// --json as it was given, also where the rest of the arguments cannot be parsed.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc,
+                     [](const char* argument) { return std::string_view(argument) == "--json"; });
+}
+
+int end_parsing(const CLI::App& app, const CLI::ParseError& error, bool json) {
+  // --help and --version come this way, too: with status 0.
+  if (error.get_exit_code() == 0) return app.exit(error);
+  std::string message = error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  message += fmt::format("{}See modeld{}{} --help.", message.empty() || message.back() == '.' ? " " : ". ",
+                         chosen.empty() ? "" : " ", chosen.empty() ? "" : chosen.front()->get_name());
+  return end_with({ErrorCode::bad_argument, message, {}}, json);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"modeld answers questions about texts far longer than a model's window."};
+  app.name("modeld");
+  app.set_version_flag("--version", "modeld 0.1.0");
+  app.require_subcommand(1);
+  app.footer(
+      "First steps:\n"
+      "  modeld describe MODEL.gguf\n"
+      "  modeld ask --model MODEL.gguf --file TEXT \"What is the access code?\"\n"
+      "Each command has its own --help.");
+  const std::vector<Command> commands = {add_ask(app),  add_describe(app), add_calibrate(app),
+                                         add_demo(app), add_eval(app),     add_bench(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return end_parsing(app, error, asks_for_json(argc, argv));
+  }
+  install_interrupt();
+  const EngineEntry engine = llama_entry();
+  const std::string command_line = fmt::format("modeld {}", fmt::join(argv + 1, argv + argc, " "));
+  for (const Command& command : commands)
+    if (command.parser->parsed()) return command.run({engine, command_line});
+  return end_with({ErrorCode::bad_argument, "No command was given. See modeld --help.", {}}, false);
+}
+
+}  // namespace
+}  // namespace modeld
+
+int main(int argc, char** argv) {
+  try {
+    return modeld::run(argc, argv);
+  } catch (const std::exception& error) {
+    return modeld::end_with(
+        {modeld::ErrorCode::internal, fmt::format("An unexpected exception reached the top: {}.", error.what()), {}},
+        false);
+  }
+}

@@ -1,0 +1,102 @@
+#include "cli/report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/terminal.h"
+
+namespace modeld {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// File names may be any bytes: those that are no UTF-8 are replaced, for JSON has no other way to hold them.
+std::string on_one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string passage_line(const Passage& passage) {
+  const std::string lines = passage.line_begin == passage.line_end
+                                ? fmt::format("line {}", passage.line_begin)
+                                : fmt::format("lines {}-{}", passage.line_begin, passage.line_end);
+  return fmt::format("  {}, {}  (score {:.4f}, tokens {}-{}, {})\n", passage.source, lines, passage.score,
+                     passage.range.begin.get(), passage.range.end.get(), to_text(passage.origin));
+}
+
+}  // namespace
+
+std::string answer_report(const Answer& answer) {
+  std::string text;
+  if (answer.exact) {
+    text += "The whole text fits the window and was attended densely: no passages were chosen.\n";
+  } else if (answer.retrieved.empty()) {
+    text += "No passage was read beside the start and the end of the text.\n";
+  } else {
+    text += "Passages used, best first:\n";
+    for (const Passage& passage : answer.retrieved) text += passage_line(passage);
+  }
+  text += fmt::format("Prompt    {} tokens: {} computed, {} reused; {} computed again\n",
+                      count_text(answer.prompt_tokens), count_text(answer.computed_tokens),
+                      count_text(answer.reused_tokens), count_text(answer.recomputed_tokens));
+  text += fmt::format("Attended  {} tokens; {} cold in memory, {} dropped ({} mode)\n",
+                      count_text(answer.attended_tokens), count_text(answer.cold_tokens),
+                      count_text(answer.dropped_tokens), answer.exact ? "exact" : "extended");
+  if (answer.pinned_cold_tokens > 0)
+    text += fmt::format("Pinned    {} tokens found no room in the hot set and are cold, first to come back\n",
+                        count_text(answer.pinned_cold_tokens));
+  text += fmt::format("Time      first token after {}", duration_text(answer.ttft_ms / 1000.0));
+  if (answer.prefill_tokens_per_second > 0.0)
+    text += fmt::format(", {:.0f} tokens/s read", answer.prefill_tokens_per_second);
+  text += fmt::format(", {:.1f} ms a token written; predicted {}\n", answer.decode_ms_per_token,
+                      duration_text(answer.predicted_seconds));
+  text +=
+      fmt::format("Memory    {} of KV on the device, {} in host memory, {} of index\n",
+                  bytes_text(answer.kv_bytes_device), bytes_text(answer.kv_bytes_host), bytes_text(answer.index_bytes));
+  return text;
+}
+
+std::string answer_json(const Answer& answer, std::string_view question) {
+  Json json;
+  if (!question.empty()) json["question"] = question;
+  json["answer"] = answer.text;
+  json["finished"] = answer.finished;
+  json["mode"] = answer.exact ? "exact" : "extended";
+  json["prompt_tokens"] = answer.prompt_tokens;
+  json["reused_tokens"] = answer.reused_tokens;
+  json["computed_tokens"] = answer.computed_tokens;
+  json["attended_tokens"] = answer.attended_tokens;
+  json["cold_tokens"] = answer.cold_tokens;
+  json["dropped_tokens"] = answer.dropped_tokens;
+  json["recomputed_tokens"] = answer.recomputed_tokens;
+  json["pinned_cold_tokens"] = answer.pinned_cold_tokens;
+  json["answer_tokens"] = answer.tokens.size();
+  json["retrieved"] = Json::array();
+  for (const Passage& passage : answer.retrieved)
+    json["retrieved"].push_back({{"start", passage.range.begin.get()},
+                                 {"end", passage.range.end.get()},
+                                 {"score", passage.score},
+                                 {"source", passage.source},
+                                 {"lines", {passage.line_begin, passage.line_end}},
+                                 {"origin", to_text(passage.origin)}});
+  json["ttft_ms"] = answer.ttft_ms;
+  json["prefill_tokens_per_second"] = answer.prefill_tokens_per_second;
+  json["decode_ms_per_token"] = answer.decode_ms_per_token;
+  json["kv_bytes_device"] = answer.kv_bytes_device;
+  json["kv_bytes_host"] = answer.kv_bytes_host;
+  json["index_bytes"] = answer.index_bytes;
+  const Seconds& s = answer.seconds;
+  json["seconds"] = {{"ingest", s.ingest},         {"probe", s.probe},       {"scoring", s.scoring},
+                     {"admission", s.admission},   {"question", s.question}, {"decode", s.decode},
+                     {"retrieval", s.retrieval()}, {"total", s.total()}};
+  json["predicted_seconds"] = answer.predicted_seconds;
+  return on_one_line(json);
+}
+
+std::string error_json(const Error& error) {
+  Json numbers = Json::object();
+  for (const auto& [name, value] : error.numbers) numbers[name] = value;
+  Json json;
+  json["error"] = {{"code", code_name(error.code)}, {"message", error.message}, {"numbers", numbers}};
+  return on_one_line(json);
+}
+
+}  // namespace modeld
