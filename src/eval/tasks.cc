@@ -11,8 +11,8 @@
 namespace modeld {
 namespace {
 
-/// A planted sentence takes about this many tokens; the text is cut shorter by as much.
-constexpr std::int64_t kNeedleTokens = 17;
+/// The pass key's two sentences take about this many tokens; the filler is cut shorter by as much.
+constexpr std::int64_t kPasskeyTokens = 32;
 constexpr std::size_t kBands = 4;
 
 std::int64_t token_at(const TokenOffsets& offsets, std::size_t byte) {
@@ -66,7 +66,11 @@ Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::str
       depths.push_back(0.01 + 0.98 * in_band);
     }
   }
-  const std::int64_t planted = static_cast<std::int64_t>(needles.size()) * kNeedleTokens;
+  std::int64_t planted = 0;
+  for (const Needle& needle : needles) {
+    MODELD_TRY(const std::vector<Token> sentence, engine.tokenize(needle.sentence, false, false));
+    planted += static_cast<std::int64_t>(sentence.size()) + 1;  // and the space or line end behind it
+  }
   MODELD_TRY(const std::string cut, cut_to_tokens(engine, text, std::max<std::int64_t>(1, tokens - planted)));
   return locate(engine, std::move(name), plant(cut, needles, depths));
 }
@@ -75,8 +79,7 @@ Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, st
                                    std::uint64_t seed) {
   MODELD_CHECK(index < count);
   const std::string filler = filler_repeated(static_cast<std::size_t>(tokens) * 6);
-  MODELD_TRY(const std::string cut,
-             cut_to_tokens(engine, filler, std::max<std::int64_t>(1, tokens - kNeedleTokens * 2)));
+  MODELD_TRY(const std::string cut, cut_to_tokens(engine, filler, std::max<std::int64_t>(1, tokens - kPasskeyTokens)));
   const std::vector<Needle> needles = make_needles(NeedleKind::passkey, 1, seed + index);
   const std::array depths = {(static_cast<double>(index) + 0.5) / static_cast<double>(count)};
   return locate(engine, fmt::format("passkey-{}", index + 1), plant(cut, needles, depths));
