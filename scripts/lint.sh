@@ -47,8 +47,8 @@ units() {
   done | sort -u
 }
 
-# tidy CHECKS: clang-tidy over the files on standard input, with CHECKS added to those of .clang-tidy. Its standard error
-# (counts of what was suppressed, faults of its configuration) goes to $notes.
+# tidy CHECKS: clang-tidy over the files on standard input, with CHECKS added to those of .clang-tidy. What it says on
+# standard error (counts of what was suppressed, faults of its configuration) goes to $notes.
 tidy() {
   xargs -r -P "$(nproc)" -n 1 clang-tidy-19 -p build/release --quiet --checks="$1" --header-filter="^$root/src/" \
     --extra-arg=-Wno-unknown-warning-option 2>>"$notes"
