@@ -21,15 +21,15 @@ class PlainLlama final : public PlainModel {
 
   Status open_context(std::int32_t cells, std::int32_t threads) override {
     close_context();
-    const std::int32_t count = threads > 0 ? threads : default_threads();
-    threads_ = std::make_unique<Threads>(count);
+    const ThreadCounts count = thread_counts(threads);
+    threads_ = std::make_unique<Threads>(count.prefill);
     llama_context_params params = llama_context_default_params();
     params.n_ctx = static_cast<std::uint32_t>(cells);
     params.n_batch = kBatch;
     params.n_ubatch = kBatch;
     params.n_seq_max = 1;
-    params.n_threads = count;
-    params.n_threads_batch = count;
+    params.n_threads = count.decode;
+    params.n_threads_batch = count.prefill;
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
     context_.reset(llama_init_from_model(model_.get(), params));
     if (context_ == nullptr) {

@@ -32,7 +32,11 @@ std::int32_t available_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-std::int32_t default_threads() { return std::min(available_cores(), 16); }
+ThreadCounts thread_counts(std::int32_t asked) {
+  if (asked > 0) return {.prefill = asked, .decode = asked};
+  const std::int32_t cores = std::min(available_cores(), GGML_MAX_N_THREADS);
+  return {.prefill = cores, .decode = std::max(1, cores / 2)};
+}
 
 Threads::Threads(std::int32_t count) {
   if (count < 2) return;

@@ -12,8 +12,16 @@ namespace modeld {
 /// Cores that this process may run on (its affinity mask), at least 1.
 std::int32_t available_cores();
 
-/// The engine's choice where the user names none; the measurements behind it are in docs/results.
-std::int32_t default_threads();
+/// The engine's choice where the user names none. ggml's threads meet at a barrier after every node and spin there, so
+/// that on a shared core each meeting can cost a time slice. A prefill has long stretches between them and uses all
+/// cores; a decode step has hundreds of short ones, and half the cores already use up the memory bandwidth that bounds
+/// it.
+struct ThreadCounts {
+  std::int32_t prefill = 1;
+  std::int32_t decode = 1;
+};
+/// `asked` > 0: that many for both.
+ThreadCounts thread_counts(std::int32_t asked);
 
 /// Threads that sleep between steps instead of spinning: on shared cores a spinning thread takes the time of the one
 /// that it waits for. Owns the threads; must outlive the context that uses it.
