@@ -105,7 +105,7 @@ Status SessionImpl::answer_extended(const Question& question, const QuestionToke
   const auto read = [&]() -> Status {
     MODELD_TRY(const std::vector<double> scores, relevance(tokens, question, answer.seconds));
     const Stopwatch admitting;
-    MODELD_TRY(const HotSetPlan plan, plan_hot(scores, tokens.size()));
+    MODELD_TRY(const HotSetPlan plan, plan_hot(scores, tokens.size(), question.blocks.value_or(policy_.blocks)));
     PlacementRequest request;
     request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
     std::vector<StreamRange> pinned;

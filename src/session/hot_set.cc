@@ -80,13 +80,14 @@ std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const 
   return views;
 }
 
-Result<HotSetPlan> SessionImpl::plan_hot(std::span<const double> scores, std::int32_t question_tokens) const {
+Result<HotSetPlan> SessionImpl::plan_hot(std::span<const double> scores, std::int32_t question_tokens,
+                                         std::int32_t blocks_max) const {
   const std::vector<BlockView> blocks = views(scores);
   HotSetRequest request;
   request.blocks = blocks;
   request.budget_tokens =
       cells_ - static_cast<std::int32_t>(sinks_end_.get()) - question_tokens - settings_.answer_tokens;
-  request.retrieved_max = shape_.blocks;
+  request.retrieved_max = std::min(blocks_max, shape_.blocks);
   return plan_hot_set(request);
 }
 
@@ -97,7 +98,7 @@ Status SessionImpl::make_resident() {
   const Place sinks(static_cast<std::int32_t>(sinks_end_.get()));
   // Pinned blocks get what room the retrieved ones and a question leave, at most half.
   const std::int32_t retrieved = shape_.blocks * kBlockLimits.max_tokens;
-  MODELD_TRY(const HotSetPlan plan, plan_hot({}, std::min(kQuestionRoom, settings_.hot_tokens / 8) + retrieved));
+  MODELD_TRY(const HotSetPlan plan, plan_hot({}, std::min(kQuestionRoom, settings_.hot_tokens / 8) + retrieved, 0));
   std::vector<StreamRange> pinned;
   std::vector<std::size_t> chosen = plan.keep;
   chosen.insert(chosen.end(), plan.fetch.begin(), plan.fetch.end());

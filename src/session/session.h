@@ -77,6 +77,8 @@ struct Question {
   bool stop_at_line_end = false;
   /// For comparisons: attend only sinks and recent window.
   bool retrieve = true;
+  /// Blocks read at most, instead of the reading policy's number.
+  std::optional<std::int32_t> blocks;
   /// For comparisons: these blocks instead of the selector's (stream ranges, best first).
   std::optional<std::vector<StreamRange>> oracle;
 };

@@ -109,7 +109,7 @@ class SessionImpl final : public Session {
   Status compute_range(StreamRange range, Place at, bool observed);
   [[nodiscard]] StreamRange recent_range() const;
   [[nodiscard]] std::vector<BlockView> views(std::span<const double> scores) const;
-  Result<HotSetPlan> plan_hot(std::span<const double> scores, std::int32_t question_tokens) const;
+  Result<HotSetPlan> plan_hot(std::span<const double> scores, std::int32_t question_tokens, std::int32_t blocks) const;
   Status trim_main(Place end);
   /// Puts a block's KV at `at`, from the store or, if dropped, computed again.
   Status admit_block(std::size_t block, Place at);
