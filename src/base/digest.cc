@@ -1,12 +1,12 @@
 #include "base/digest.h"
 
-#include <fstream>
-#include <memory>
-#include <vector>
-
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <xxhash.h>
+
+#include <fstream>
+#include <memory>
+#include <vector>
 
 #include "base/check.h"
 

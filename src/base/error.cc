@@ -1,8 +1,8 @@
 #include "base/error.h"
 
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
 
 namespace modeld {
 namespace {

@@ -9,10 +9,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <utility>
 #include <vector>
-
-#include <tl/expected.hpp>
 
 namespace modeld {
 
@@ -93,6 +92,8 @@ std::string to_text(const Error& error);
 
 }  // namespace modeld
 
+// A declaration and the name of a variable cannot stand in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 /// Propagates an error: MODELD_TRY(auto x, f()) declares x; MODELD_TRY_VOID(f()) for Status.
 #define MODELD_CONCAT_INNER(a, b) a##b
 #define MODELD_CONCAT(a, b) MODELD_CONCAT_INNER(a, b)
@@ -101,8 +102,9 @@ std::string to_text(const Error& error);
   if (!tmp) return tl::unexpected(std::move(tmp).error()); \
   decl = std::move(*tmp)
 #define MODELD_TRY(decl, expr) MODELD_TRY_IMPL(MODELD_CONCAT(modeld_try_, __LINE__), decl, expr)
-#define MODELD_TRY_VOID(expr)                                                                                     \
-  do {                                                                                                            \
-    if (auto modeld_try_status = (expr); !modeld_try_status)                                                      \
-      return tl::unexpected(std::move(modeld_try_status).error());                                                \
+#define MODELD_TRY_VOID(expr)                                      \
+  do {                                                             \
+    if (auto modeld_try_status = (expr); !modeld_try_status)       \
+      return tl::unexpected(std::move(modeld_try_status).error()); \
   } while (false)
+// NOLINTEND(bugprone-macro-parentheses)

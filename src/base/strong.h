@@ -7,8 +7,8 @@
 
 namespace modeld {
 
-/// An ordered integer of its own type. Differences and sums with a plain count keep the type; two different kinds do not
-/// mix. `get()` gives the number.
+/// An ordered integer of its own type. Differences and sums with a plain count keep the type; two different kinds do
+/// not mix. `get()` gives the number.
 template <typename Tag, typename Rep = std::int64_t>
 class Strong {
  public:

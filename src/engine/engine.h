@@ -1,12 +1,16 @@
 // The engine contract: all that modeld asks of an inference engine.
 //
-// What:       one loaded model and at most one KV context. Cells of the context hold the K and V of tokens; a token has a
-//             place (its RoPE position) in each sequence that it belongs to. What is resident in a sequence, at places before
-//             a new token's, is exactly what that token attends: evicting and admitting ranges *is* sparse attention.
-// Ownership:  the engine owns weights and cells. Payloads belong to the caller. Logits and observations are valid until the
+// What:       one loaded model and at most one KV context. Cells of the context hold the K and V of tokens; a token has
+// a
+//             place (its RoPE position) in each sequence that it belongs to. What is resident in a sequence, at places
+//             before a new token's, is exactly what that token attends: evicting and admitting ranges *is* sparse
+//             attention.
+// Ownership:  the engine owns weights and cells. Payloads belong to the caller. Logits and observations are valid until
+// the
 //             next call that computes.
 // Thread:     one thread at a time. cancel() alone may be called from any thread, and from a signal handler.
-// Failure:    misuse is an error value and changes nothing. A failure in the middle of a computation poisons the context:
+// Failure:    misuse is an error value and changes nothing. A failure in the middle of a computation poisons the
+// context:
 //             every later call answers engine_poisoned until open_context() builds a new one.
 // Invariant:  an engine knows nothing of sessions, cache classes, questions or HTTP.
 #pragma once
@@ -101,8 +105,8 @@ class Engine {
   /// All identity fields that the model and the engine decide; kv_type as the open context has it ("" without one).
   virtual Identity identity() const = 0;
 
-  /// Text to tokens. `add_bos`: as the model's own policy says, at the start of a stream. `parse_special`: whether control
-  /// tokens written in the text become such tokens: true for template text only, never for what a user wrote.
+  /// Text to tokens. `add_bos`: as the model's own policy says, at the start of a stream. `parse_special`: whether
+  /// control tokens written in the text become such tokens: true for template text only, never for what a user wrote.
   virtual Result<std::vector<Token>> tokenize(std::string_view text, bool add_bos, bool parse_special) const = 0;
   /// Text of one token; may hold partial UTF-8. Control tokens give "" unless `special`.
   virtual std::string piece(Token token, bool special = false) const = 0;
@@ -121,9 +125,9 @@ class Engine {
   /// The spec of the open context with every 0 resolved; cells == 0 without one.
   virtual const ContextSpec& context() const = 0;
 
-  /// Computes K, V and, where wanted, logits of the batch. In each sequence the new places must follow its highest place
-  /// without a gap (an empty sequence may start anywhere). Errors: engine_misuse, engine_no_cells, cancelled (nothing of
-  /// the batch stays resident), engine_failed (poisons).
+  /// Computes K, V and, where wanted, logits of the batch. In each sequence the new places must follow its highest
+  /// place without a gap (an empty sequence may start anywhere). Errors: engine_misuse, engine_no_cells, cancelled
+  /// (nothing of the batch stays resident), engine_failed (poisons).
   virtual Status compute(std::span<const BatchToken> batch) = 0;
   /// Logits after batch[index] of the last compute(), vocabulary-many; empty if they were not asked for.
   virtual std::span<const float> logits(std::size_t index) const = 0;
@@ -136,16 +140,17 @@ class Engine {
   /// Places that `seq` holds now: its lowest and one past its highest; empty range if none. There may be holes.
   virtual PlaceRange extent(SeqId seq) const = 0;
 
-  /// Copies the KV of a contiguous run of places out. The cells stay. Errors: engine_misuse if a place is not resident or was moved
-  /// since it was computed (a cold copy must be pristine); unsupported_operation where a windowed layer has lost it.
+  /// Copies the KV of a contiguous run of places out. The cells stay. Errors: engine_misuse if a place is not resident
+  /// or was moved since it was computed (a cold copy must be pristine); unsupported_operation where a windowed layer
+  /// has lost it.
   virtual Result<KvPayload> export_range(SeqId seq, PlaceRange places) = 0;
   /// Drops places from one sequence; cells that no sequence holds become free. Places not resident are ignored.
   virtual Status evict(SeqId seq, PlaceRange places) = 0;
-  /// Puts a payload into `seq` with its first token at `at`, rotating once from the payload's own places. The target places
-  /// must be free in `seq`. Errors: engine_misuse, engine_no_cells, payload_invalid; nothing is changed then.
+  /// Puts a payload into `seq` with its first token at `at`, rotating once from the payload's own places. The target
+  /// places must be free in `seq`. Errors: engine_misuse, engine_no_cells, payload_invalid; nothing is changed then.
   virtual Status admit(SeqId seq, const KvPayload& payload, Place at) = 0;
-  /// Moves the resident places of a run by `delta` (RoPE rotates with it). The target must be free, shared cells refuse.
-  /// Moved cells cannot be exported again.
+  /// Moves the resident places of a run by `delta` (RoPE rotates with it). The target must be free, shared cells
+  /// refuse. Moved cells cannot be exported again.
   virtual Status rebase(SeqId seq, PlaceRange places, std::int32_t delta) = 0;
   /// Makes a run of `from` resident in `to` as well, at the same places, without a copy. Target places must be free.
   virtual Status share(SeqId from, SeqId to, PlaceRange places) = 0;

@@ -1,4 +1,5 @@
-// Planted facts: seeded generators of facts, of questions about them and of filler text. For calibration, evaluation and demo.
+// Planted facts: seeded generators of facts, of questions about them and of filler text. For calibration, evaluation
+// and demo.
 //
 // Everything is a function of the seed. All sentences are the project's own.
 #pragma once
@@ -30,7 +31,8 @@ struct Needle {
   std::string question;
   /// What a right answer contains.
   std::string answer;
-  /// Text that an answer may begin with, up to where `answer` must follow (no trailing space; the answer follows after a space).
+  /// Text that an answer may begin with, up to where `answer` must follow (no trailing space; the answer follows after
+  /// a space).
   std::string answer_prefix;
 };
 
@@ -48,7 +50,8 @@ struct PlantedText {
   std::string text;
   std::vector<PlantedNeedle> needles;  // ascending
 };
-/// Puts each needle as a line or sentence of its own at the sentence or line end nearest to its depth (0 … 1, one for each needle).
+/// Puts each needle as a line or sentence of its own at the sentence or line end nearest to its depth (0 … 1, one for
+/// each needle).
 PlantedText plant(std::string_view text, std::span<const Needle> needles, std::span<const double> depths);
 
 /// At least `bytes` of varied prose in paragraphs, from a seeded grammar with a large vocabulary.

@@ -57,7 +57,8 @@ std::string by_type(const ModelGeometry& geometry, std::int64_t kv_bytes, std::v
 
 Status check_request(const BudgetRequest& request, const BudgetShares& shares) {
   for (const double share : {shares.headroom, shares.resident, shares.accelerator_reserve, shares.host_cold}) {
-    if (!(share >= 0.0 && share <= 1.0)) {
+    const bool valid = share >= 0.0 && share <= 1.0;  // false for NaN
+    if (!valid) {
       return fail(ErrorCode::bad_argument, "Shares of memory must be between 0 and 1.");
     }
   }

@@ -110,7 +110,8 @@ class Planner {
 }  // namespace
 
 Result<HotSetPlan> plan_hot_set(const HotSetRequest& request) {
-  if (!(request.pinned_share >= 0.0 && request.pinned_share <= 1.0)) {
+  const bool valid = request.pinned_share >= 0.0 && request.pinned_share <= 1.0;  // false for NaN
+  if (!valid) {
     return fail(ErrorCode::bad_argument, "The share of pinned text must be between 0 and 1.");
   }
   StreamPos end;

@@ -53,6 +53,10 @@ struct QuestionTokens {
   std::vector<Token> tokens;
   /// First token of the question's own words.
   std::size_t content = 0;
+  /// Its first row in the recorded queries and keys.
+  std::size_t row = 0;
+  /// What it asks for, in the context at hand.
+  StreamRange fact;
 };
 
 /// Index of the token that holds byte `at` of the text that `tokens` spell.
@@ -93,9 +97,10 @@ class HeadSearch {
   Result<PlantedText> write_text(std::span<const Needle> needles, std::uint64_t seed) const;
   Status compute(std::span<const Token> tokens, std::size_t first_place);
   Status read_context(std::span<const Token> tokens);
-  Status ask(std::string_view question, StreamRange fact);
+  Status ask_all(std::vector<QuestionTokens>& questions);
+  void look_at(const QuestionTokens& question);
   Result<QuestionTokens> question_tokens(std::string_view question) const;
-  void look(std::size_t head, const QuestionTokens& question, StreamRange fact, Asked& asked);
+  void look(std::size_t head, const QuestionTokens& question, Asked& asked);
   [[nodiscard]] std::vector<StreamRange> candidates() const;
   [[nodiscard]] double reciprocal_rank(const Calibration& trial, const Asked& asked,
                                        std::span<const StreamRange> candidates) const;
@@ -236,7 +241,7 @@ Result<QuestionTokens> HeadSearch::question_tokens(std::string_view question) co
 }
 
 // Everything about one head and one question: its attention on the fact, and what the ranking will need.
-void HeadSearch::look(std::size_t head, const QuestionTokens& question, StreamRange fact, Asked& asked) {
+void HeadSearch::look(std::size_t head, const QuestionTokens& question, Asked& asked) {
   const LayerGeometry& geometry = layer(head);
   const auto& frequencies = frequencies_[static_cast<std::size_t>(heads_[head].layer)];
   const KeyTiles& keys = rotated_[kv_of_[head]];
@@ -247,8 +252,8 @@ void HeadSearch::look(std::size_t head, const QuestionTokens& question, StreamRa
   std::vector<float> scores(text_end + question.tokens.size());
   double best = 0.0;
   for (std::size_t t = question.content; t < question.tokens.size(); ++t) {
-    const std::vector<float> plain(recorded.begin() + static_cast<std::ptrdiff_t>(t * dim),
-                                   recorded.begin() + static_cast<std::ptrdiff_t>((t + 1) * dim));
+    const std::vector<float> plain(recorded.begin() + static_cast<std::ptrdiff_t>((question.row + t) * dim),
+                                   recorded.begin() + static_cast<std::ptrdiff_t>((question.row + t + 1) * dim));
     const std::size_t place = text_end + t;
     const std::size_t begin = window > 0 && place + 1 > window ? place + 1 - window : 0;
     std::vector<float> query = plain;
@@ -258,7 +263,8 @@ void HeadSearch::look(std::size_t head, const QuestionTokens& question, StreamRa
     const auto relative = [begin](std::int64_t at) {
       return static_cast<std::size_t>(std::max<std::int64_t>(0, at - static_cast<std::int64_t>(begin)));
     };
-    best = std::max(best, softmax_share(visible, relative(fact.begin.get()), relative(fact.end.get())));
+    best =
+        std::max(best, softmax_share(visible, relative(question.fact.begin.get()), relative(question.fact.end.get())));
 
     // A probe pass attends sinks, recent window and question, with the recent window moved up to the sinks.
     const std::size_t recent_begin = std::max(begin, text_end - recent_);
@@ -279,17 +285,14 @@ void HeadSearch::look(std::size_t head, const QuestionTokens& question, StreamRa
   mass_[head] += best;
 }
 
-Status HeadSearch::ask(std::string_view question_text, StreamRange fact) {
-  MODELD_TRY(const QuestionTokens question, question_tokens(question_text));
-  MODELD_TRY_VOID(engine_.observe({heads_, kv_heads_, /*before_rope=*/true}));
-  MODELD_TRY_VOID(compute(question.tokens, context_tokens_));
+void HeadSearch::look_at(const QuestionTokens& question) {
   const Observation& seen = engine_.observation();
   const auto dim = static_cast<std::size_t>(key_dim_);
   for (std::size_t k = 0; k < kv_heads_.size(); ++k) {
     const auto l = static_cast<std::size_t>(kv_heads_[k].layer);
     for (std::size_t t = 0; t < question.tokens.size(); ++t) {
-      std::vector<float> key(seen.keys[k].begin() + static_cast<std::ptrdiff_t>(t * dim),
-                             seen.keys[k].begin() + static_cast<std::ptrdiff_t>((t + 1) * dim));
+      const auto row = seen.keys[k].begin() + static_cast<std::ptrdiff_t>((question.row + t) * dim);
+      std::vector<float> key(row, row + key_dim_);
       rotate(key, engine_.geometry().layers[l].rope, frequencies_[l], static_cast<double>(context_tokens_ + t));
       rotated_[k].append(key);
     }
@@ -297,15 +300,30 @@ Status HeadSearch::ask(std::string_view question_text, StreamRange fact) {
   Asked asked;
   asked.queries.resize(heads_.size());
   asked.local_lse.resize(heads_.size());
-  for (std::size_t head = 0; head < heads_.size(); ++head) look(head, question, fact, asked);
+  for (std::size_t head = 0; head < heads_.size(); ++head) look(head, question, asked);
   const std::int64_t shift = contexts_.back().first;
-  asked.fact = {fact.begin + shift, fact.end + shift};
+  asked.fact = {question.fact.begin + shift, question.fact.end + shift};
   asked_.push_back(std::move(asked));
   for (KeyTiles& keys : rotated_) keys.truncate(context_tokens_);
-  const auto first = static_cast<std::int32_t>(context_tokens_);
-  const auto last = static_cast<std::int32_t>(context_tokens_ + question.tokens.size());
-  MODELD_TRY_VOID(engine_.evict(0, {Place(first), Place(last)}));
-  return go_on(32);
+}
+
+// All questions at once, each in a sequence of its own behind the shared context: one pass instead of many short ones.
+Status HeadSearch::ask_all(std::vector<QuestionTokens>& questions) {
+  std::vector<BatchToken> batch;
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    const auto seq = static_cast<SeqId>(q + 1);
+    MODELD_TRY_VOID(engine_.share(0, seq, {Place(0), Place(static_cast<std::int32_t>(context_tokens_))}));
+    questions[q].row = batch.size();
+    for (std::size_t t = 0; t < questions[q].tokens.size(); ++t)
+      batch.push_back({questions[q].tokens[t], Place(static_cast<std::int32_t>(context_tokens_ + t)), seq, false});
+  }
+  MODELD_TRY_VOID(engine_.observe({heads_, kv_heads_, /*before_rope=*/true}));
+  MODELD_TRY_VOID(engine_.compute(batch));
+  for (const QuestionTokens& question : questions) {
+    look_at(question);
+    MODELD_TRY_VOID(go_on(32));
+  }
+  return {};
 }
 
 Status HeadSearch::run_context(std::span<const Needle> needles, std::uint64_t seed) {
@@ -313,19 +331,25 @@ Status HeadSearch::run_context(std::span<const Needle> needles, std::uint64_t se
   MODELD_TRY(const std::vector<Token> text, engine_.tokenize(planted.text, false, false));
   std::vector<Token> tokens = frame_.head;
   tokens.insert(tokens.end(), text.begin(), text.end());
+  std::vector<QuestionTokens> questions;
+  std::size_t cells = tokens.size();
+  for (const PlantedNeedle& needle : planted.needles) {
+    const auto at = [&](std::size_t byte) {
+      const std::size_t token = token_at(engine_, text, planted.text.size(), byte);
+      return StreamPos(static_cast<std::int64_t>(frame_.head.size() + token));
+    };
+    MODELD_TRY(QuestionTokens question, question_tokens(needle.needle.question));
+    question.fact = {at(needle.begin), at(needle.end - 1) + 1};
+    cells += question.tokens.size();
+    questions.push_back(std::move(question));
+  }
   ContextSpec spec;
-  spec.cells = static_cast<std::int32_t>(tokens.size()) + 256;
+  spec.cells = static_cast<std::int32_t>(cells);
+  spec.sequences = static_cast<std::int32_t>(questions.size()) + 1;
   spec.threads = settings_.threads;
   MODELD_TRY_VOID(engine_.open_context(spec));
   MODELD_TRY_VOID(read_context(tokens));
-  for (const PlantedNeedle& needle : planted.needles) {
-    const auto at = [&](std::size_t byte) {
-      return static_cast<std::int64_t>(frame_.head.size() + token_at(engine_, text, planted.text.size(), byte));
-    };
-    const StreamRange fact{StreamPos(at(needle.begin)), StreamPos(at(needle.end - 1) + 1)};
-    MODELD_TRY_VOID(ask(needle.needle.question, fact));
-  }
-  return {};
+  return ask_all(questions);
 }
 
 std::vector<StreamRange> HeadSearch::candidates() const {

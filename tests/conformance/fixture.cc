@@ -163,8 +163,16 @@ void Conformance::expect_near(const std::vector<Logits>& reference, const std::v
   ASSERT_EQ(reference.size(), logits.size());
   double kl = 0.0;
   for (std::size_t row = 0; row < logits.size(); ++row) kl = std::max(kl, divergence(reference[row], logits[row]));
-  EXPECT_LE(kl, bound()) << what;
-  fmt::print("  {}: KL {:.2g} (bound {:.2g}){}\n", what, kl, bound(), reference == logits ? ", bit-equal" : "");
+  expect_within(kl, bound(), what);
+}
+
+void Conformance::expect_near_batched(const Logits& reference, const Logits& logits, std::string_view what) {
+  expect_within(divergence(reference, logits), GetParam().batching_bound, what);
+}
+
+void Conformance::expect_within(double kl, double bound, std::string_view what) {
+  EXPECT_LE(kl, bound) << what;
+  fmt::print("  {}: KL {:.2g} (bound {:.2g})\n", what, kl, bound);
 }
 
 Conformance::State Conformance::state() {

@@ -51,7 +51,6 @@ TEST_P(Rules, MisusedSurgeryChangesNothing) {
   refuse("export of negative places", [&] { return e.export_range(0, places(-5, 5)); });
   refuse("export from no sequence", [&] { return e.export_range(bad, places(0, 5)); });
 
-  refuse("evict of a reversed range", [&] { return e.evict(0, places(10, 5)); });
   refuse("evict from no sequence", [&] { return e.evict(-1, places(0, 5)); });
   refuse("evict from a sequence too many", [&] { return e.evict(bad, places(0, 5)); });
 
@@ -82,7 +81,7 @@ TEST_P(Rules, MisusedSurgeryChangesNothing) {
   open();
   feed(std::span(prompt).first(50));
   evict(0, 20, 30);
-  expect_near(feed(std::span(prompt).subspan(50)), after, "after 30 refused calls");
+  expect_near(feed(std::span(prompt).subspan(50)), after, "after refused calls");
 }
 
 TEST_P(Rules, WithoutAContextEveryCallIsMisuse) {
@@ -112,7 +111,7 @@ TEST_P(Rules, ABadSpecIsRefusedAndTheOpenContextStays) {
   refuse("no cells", {.cells = 0});
   refuse("negative cells", {.cells = -5});
   refuse("no sequences", {.cells = 256, .sequences = 0});
-  refuse("no batch", {.cells = 256, .sequences = 1, .kv_type = KvType::f16, .batch = 0});
+  refuse("a negative batch", {.cells = 256, .sequences = 1, .kv_type = KvType::f16, .batch = -1});
   refuse("negative threads", {.cells = 256, .sequences = 1, .kv_type = KvType::f16, .batch = 64, .threads = -1});
   expect_extent(0, 0, 10);
   feed(std::span(prompt).subspan(10));
