@@ -1,15 +1,12 @@
 // The search for retrieval heads. How it goes:
 //
 //   1. A few contexts of synthetic prose with planted facts are computed in full attention, in the frame that a session
-//   uses.
-//      Keys are recorded before RoPE; the rotated copy is made here, so that one pass gives the index's keys and the
-//      attention's.
-//   2. Each fact is asked for behind its context; only the question's own tokens are computed, looked at, and evicted
-//   again.
+//      uses. Keys are recorded before RoPE; the rotated copy is made here, so that one pass gives the index's keys and
+//      the attention's.
+//   2. Each fact is asked for behind its context, in a sequence of its own; only the question's tokens are computed.
 //      For every head: the largest share of attention that a question token puts on the fact's tokens.
 //   3. The strongest heads are kept. Virtual distance and score rule are the pair that ranks the right blocks best when
-//   the
-//      blocks of all contexts compete.
+//      the blocks of all contexts compete.
 //
 // Memory: un-rotated keys of all KV heads of all contexts as int8, and the rotated keys of one context in f32.
 #include "session/calibrate.h"

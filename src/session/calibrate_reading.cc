@@ -15,7 +15,8 @@
 namespace modeld {
 namespace {
 
-constexpr std::string_view kStage = "measuring reading policies";
+constexpr std::string_view kStage = "measuring reading policies: reading";
+constexpr std::string_view kAskStage = "measuring reading policies: asking";
 constexpr std::int32_t kHotTokens = 2560;
 constexpr std::int32_t kAnswerTokens = 12;
 
@@ -75,9 +76,12 @@ class ReadingSearch {
 
  private:
   Status write_stream();
-  /// Measures `policy` unless there is a row of it. Nothing when the time is up.
-  Result<std::optional<Calibration::Row>> row_of(const ReadingPolicy& policy);
-  Result<Calibration::Row> measure(const ReadingPolicy& policy);
+  [[nodiscard]] const Calibration::Row* find_row(const ReadingPolicy& policy) const;
+  /// Makes sure that there is a row of each choice; false when the time is up before. Choices that differ in the number
+  /// of blocks alone share one ingested stream.
+  Result<bool> measure_all(std::span<const ReadingPolicy> choices);
+  Result<std::unique_ptr<Session>> ingest(ColdStore& store, const ReadingPolicy& policy);
+  Result<Calibration::Row> ask_all(Session& session, const ReadingPolicy& policy);
   /// The best of `choices`; nothing when the time ran out before all were measured.
   Result<std::optional<ReadingPolicy>> best_of(const std::vector<ReadingPolicy>& choices);
 
@@ -118,66 +122,79 @@ Status ReadingSearch::write_stream() {
   return {};
 }
 
-Result<Calibration::Row> ReadingSearch::measure(const ReadingPolicy& policy) {
-  const Clock::time_point begin = Clock::now();
-  const ModelGeometry& geometry = engine_.geometry();
-  // KV, index and tokens of the whole stream, with room for run-ups and per-block headers.
-  const std::int64_t bytes =
-      stream_tokens_ * geometry.kv_bytes_per_token(KvType::f16) * 3 / 2 + (std::int64_t{16} << 20);
-  ColdStore store(bytes);
+Result<std::unique_ptr<Session>> ReadingSearch::ingest(ColdStore& store, const ReadingPolicy& policy) {
   SessionSettings session_settings;
   session_settings.context = ContextMode::focus;
-  session_settings.hot_tokens = std::min(kHotTokens, geometry.trained_window);
+  session_settings.hot_tokens = std::min(kHotTokens, engine_.geometry().trained_window);
   session_settings.answer_tokens = kAnswerTokens;
   session_settings.threads = settings_.threads;
   session_settings.reading = policy;
-  MODELD_TRY(const std::unique_ptr<Session> session, Session::create(engine_, store, calibration_, session_settings));
+  MODELD_TRY(std::unique_ptr<Session> session, Session::create(engine_, store, calibration_, session_settings));
   const std::array parts = {TextPart{"calibration", planted_.text, SegmentKind::user}};
   MODELD_TRY_VOID(session->append(parts, cancel_));
-  const auto questions = static_cast<std::uint64_t>(planted_.needles.size());
-  // A question counts as 256 tokens: what it takes on a small CPU.
-  const std::uint64_t total = static_cast<std::uint64_t>(stream_tokens_) + questions * 256;
-  const ProgressSink reading = [&](const Progress& p) {
-    const std::uint64_t of = std::max<std::uint64_t>(1, p.total);
-    report(progress_, kStage, std::min(p.done, of) * static_cast<std::uint64_t>(stream_tokens_) / of, total, "tokens");
-  };
+  const ProgressSink reading = [&](const Progress& p) { report(progress_, kStage, p.done, p.total, p.unit); };
   MODELD_TRY_VOID(session->ingest(reading, cancel_));
+  return session;
+}
+
+Result<Calibration::Row> ReadingSearch::ask_all(Session& session, const ReadingPolicy& policy) {
   Calibration::Row row;
   row.policy = policy;
-  for (std::uint64_t i = 0; i < questions; ++i) {
-    const Needle& needle = planted_.needles[i].needle;
+  for (const PlantedNeedle& planted : planted_.needles) {
     Question question;
-    question.text = needle.question;
-    question.answer_prefix = needle.answer_prefix;
+    question.text = planted.needle.question;
+    question.answer_prefix = planted.needle.answer_prefix;
     question.answer_tokens_max = kAnswerTokens;
-    MODELD_TRY(const Answer answer, session->ask(question, {}, {}, cancel_));
+    question.blocks = policy.blocks;
+    MODELD_TRY(const Answer answer, session.ask(question, {}, {}, cancel_));
     ++row.asked;
-    if (answer_begins(answer.text, needle.answer)) ++row.right;
-    report(progress_, kStage, static_cast<std::uint64_t>(stream_tokens_) + (i + 1) * 256, total, "tokens");
+    if (answer_begins(answer.text, planted.needle.answer)) ++row.right;
+    report(progress_, kAskStage, static_cast<std::uint64_t>(row.asked), planted_.needles.size(), "questions");
   }
-  row.seconds = seconds_since(begin);
   return row;
 }
 
-Result<std::optional<Calibration::Row>> ReadingSearch::row_of(const ReadingPolicy& policy) {
+const Calibration::Row* ReadingSearch::find_row(const ReadingPolicy& policy) const {
   for (const Calibration::Row& row : calibration_.rows)
-    if (row.policy == policy) return row;
-  // A row that could not be finished in time would be lost work.
-  if (seconds_since(begin_) + slowest_ > settings_.reading_seconds) return std::nullopt;
-  MODELD_TRY(const Calibration::Row row, measure(policy));
-  slowest_ = std::max(slowest_, row.seconds);
-  calibration_.rows.push_back(row);
-  calibration_.seconds += row.seconds;
-  if (save_) MODELD_TRY_VOID(save_(calibration_));
-  return row;
+    if (row.policy == policy) return &row;
+  return nullptr;
+}
+
+Result<bool> ReadingSearch::measure_all(std::span<const ReadingPolicy> choices) {
+  // KV, index and tokens of the whole stream, with room for run-ups and per-block headers.
+  const std::int64_t kv_bytes = stream_tokens_ * engine_.geometry().kv_bytes_per_token(KvType::f16);
+  ColdStore store(kv_bytes * 3 / 2 + (std::int64_t{16} << 20));
+  std::unique_ptr<Session> session;
+  ReadingPolicy ingested;
+  for (const ReadingPolicy& policy : choices) {
+    if (find_row(policy) != nullptr) continue;
+    // A row that could not be finished in time would be lost work.
+    if (seconds_since(begin_) + slowest_ > settings_.reading_seconds) return false;
+    const Clock::time_point begin = Clock::now();
+    ReadingPolicy most = policy;
+    for (const ReadingPolicy& other : choices) most.blocks = std::max(most.blocks, other.blocks);
+    if (!session || !(ingested == most)) {
+      session.reset();
+      MODELD_TRY(session, ingest(store, most));
+      ingested = most;
+    }
+    MODELD_TRY(Calibration::Row row, ask_all(*session, policy));
+    row.seconds = seconds_since(begin);
+    slowest_ = std::max(slowest_, row.seconds);
+    calibration_.rows.push_back(row);
+    calibration_.seconds += row.seconds;
+    if (save_) MODELD_TRY_VOID(save_(calibration_));
+  }
+  return true;
 }
 
 Result<std::optional<ReadingPolicy>> ReadingSearch::best_of(const std::vector<ReadingPolicy>& choices) {
-  std::optional<Calibration::Row> best;
+  MODELD_TRY(const bool complete, measure_all(choices));
+  if (!complete) return std::nullopt;
+  const Calibration::Row* best = nullptr;
   for (const ReadingPolicy& policy : choices) {
-    MODELD_TRY(const std::optional<Calibration::Row> row, row_of(policy));
-    if (!row) return std::nullopt;
-    if (!best || row->right > best->right) best = row;
+    const Calibration::Row* row = find_row(policy);
+    if (best == nullptr || row->right > best->right) best = row;
   }
   return best->policy;
 }
