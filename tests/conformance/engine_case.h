@@ -22,8 +22,8 @@ struct EngineCase {
   std::int32_t slow_tokens = 2000;
   /// Kullback-Leibler divergence, in nats, that sums in another order and rounding to the KV type may cost.
   double bound = 1e-2;
-  /// The same for batches of another size, where an engine may take other kernels; 0 where it never does.
-  double batching_bound = 1e-2;
+  /// The same for computing anew in batches of another size or at other places: the noise of the model's own kernels.
+  double computing_bound = 1e-2;
   /// Largest relative error of an observed vector against the same one computed under other places.
   double vector_bound = 2e-2;
   /// Sentences of padding about the planted passage.

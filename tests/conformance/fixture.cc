@@ -166,8 +166,8 @@ void Conformance::expect_near(const std::vector<Logits>& reference, const std::v
   expect_within(kl, bound(), what);
 }
 
-void Conformance::expect_near_batched(const Logits& reference, const Logits& logits, std::string_view what) {
-  expect_within(divergence(reference, logits), GetParam().batching_bound, what);
+void Conformance::expect_near_computed(const Logits& reference, const Logits& logits, std::string_view what) {
+  expect_within(divergence(reference, logits), GetParam().computing_bound, what);
 }
 
 void Conformance::expect_within(double kl, double bound, std::string_view what) {

@@ -67,7 +67,7 @@ class Conformance : public testing::TestWithParam<EngineCase> {
   std::string continue_greedily(Logits logits, SeqId seq, int count);
 
   void expect_near(const Logits& reference, const Logits& logits, std::string_view what);
-  void expect_near_batched(const Logits& reference, const Logits& logits, std::string_view what);
+  void expect_near_computed(const Logits& reference, const Logits& logits, std::string_view what);
   /// Of the row that differs most.
   void expect_near(const std::vector<Logits>& reference, const std::vector<Logits>& logits, std::string_view what);
   [[nodiscard]] double bound() const { return GetParam().bound; }

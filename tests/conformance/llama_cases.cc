@@ -28,12 +28,12 @@ Engine* kept(const std::string& file) {
   return (engines[file] = opened ? std::move(*opened) : nullptr).get();
 }
 
-EngineCase make(std::string name, const std::string& file, KvType type, double bound, double batching_bound) {
+EngineCase make(std::string name, const std::string& file, KvType type, double bound, double computing_bound) {
   EngineCase c;
   c.name = std::move(name);
   c.kv_type = type;
   c.bound = bound;
-  c.batching_bound = batching_bound;
+  c.computing_bound = computing_bound;
   c.engine = [file] { return kept(file); };
   c.slow_engine = c.engine;
   return c;

@@ -18,7 +18,7 @@ EngineCase make(std::string name, KvType type, double bound, const ScriptedOptio
   EngineCase c;
   c.kv_type = type;
   c.bound = bound;
-  c.batching_bound = 0.0;
+  c.computing_bound = 1e-6;
   c.engine = [name, options] { return kept(name, options); };
   c.slow_engine = [name, options] {
     ScriptedOptions slow = options;
