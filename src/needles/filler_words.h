@@ -185,7 +185,6 @@ inline constexpr Words kNatureVerbs[] = {
     "crept over",  "settled on",      "came down upon", "rose behind",   "moved across",     "hung about",
     "passed over", "gathered around", "filled",         "swept through", "turned away from", "surrounded",
     "lay beyond",  "drifted past",    "disturbed",      "spoiled",       "brightened",       "returned to"};
-
 inline constexpr Words kMeasures[] = {"paces", "miles",   "feet",  "shillings", "pounds", "hours",
                                       "steps", "barrels", "acres", "yards",     "crowns", "loaves"};
 inline constexpr Words kLinks[] = {"because", "although",   "while",       "so that in the end", "until",
