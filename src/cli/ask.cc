@@ -167,7 +167,10 @@ class AskRun {
         fmt::format("{} tokens in {} blocks, {} mode: {} of KV and {} of index; {} tokens stay hot",
                     count_text(plan.stream_tokens), count_text(plan.blocks), plan.exact ? "exact" : "extended",
                     bytes_text(plan.kv_bytes), bytes_text(plan.index_bytes), count_text(model_.budget.hot_tokens));
-    if (plan.predicted_seconds > 0.0) line += fmt::format("; about {}", duration_text(plan.predicted_seconds));
+    // Nothing is known of this machine's speed yet before the first text that it reads.
+    const double rough = rough_seconds(plan.stream_tokens, model_.description.geometry, options_.choice.threads);
+    line += plan.predicted_seconds > 0.0 ? fmt::format("; about {}", duration_text(plan.predicted_seconds))
+                                         : fmt::format("; very roughly {}", duration_text(rough));
     display_.note(line + ".");
     if (plan.kv_bytes + plan.index_bytes > model_.budget.cold_bytes)
       display_.note(

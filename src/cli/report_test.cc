@@ -44,7 +44,7 @@ TEST(AnswerJson, NamesTheQuestionWhereThereAreMany) {
 TEST(AnswerJson, SurvivesFileNamesThatAreNoUtf8) {
   Answer answer = example();
   answer.retrieved[0].source = "caf\xe9.txt";
-  EXPECT_NO_THROW((void)nlohmann::json::parse(answer_json(answer, "")));
+  EXPECT_TRUE(nlohmann::json::accept(answer_json(answer, "")));
 }
 
 TEST(AnswerReport, NamesFileLinesAndCounts) {

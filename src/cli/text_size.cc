@@ -43,6 +43,12 @@ Result<std::uint64_t> text_bytes(const std::vector<std::filesystem::path>& paths
   return bytes;
 }
 
+double rough_seconds(std::int64_t tokens, const ModelGeometry& geometry, std::int32_t threads) {
+  const auto cores = threads > 0 ? static_cast<double>(threads)
+                                 : static_cast<double>(std::max(1U, std::thread::hardware_concurrency()));
+  return static_cast<double>(tokens) * static_cast<double>(geometry.weight_bytes) / (kWeightBytesPerCoreSecond * cores);
+}
+
 TextEstimate estimate_text(std::uint64_t bytes, const ModelGeometry& geometry, const Budget& budget,
                            std::int32_t threads) {
   TextEstimate estimate;
@@ -51,10 +57,7 @@ TextEstimate estimate_text(std::uint64_t bytes, const ModelGeometry& geometry, c
   estimate.kv_bytes = estimate.tokens * budget.kv_bytes_per_token;
   estimate.least_host_bytes = static_cast<std::int64_t>(bytes) +
                               static_cast<std::int64_t>(bytes / kLongTokenBytes) * least_bytes_per_token(geometry);
-  const unsigned cores =
-      threads > 0 ? static_cast<unsigned>(threads) : std::max(1U, std::thread::hardware_concurrency());
-  estimate.rough_seconds = static_cast<double>(estimate.tokens) * static_cast<double>(geometry.weight_bytes) /
-                           (kWeightBytesPerCoreSecond * static_cast<double>(cores));
+  estimate.rough_seconds = rough_seconds(estimate.tokens, geometry, threads);
   return estimate;
 }
 

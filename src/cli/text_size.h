@@ -17,6 +17,9 @@ namespace modeld {
 /// shows only while they are read. Errors: those of source/walk.h.
 Result<std::uint64_t> text_bytes(const std::vector<std::filesystem::path>& paths, const CancelFlag* cancel);
 
+/// Time to read so many tokens on this machine's CPU, from the size of the weights: right within a factor of a few.
+double rough_seconds(std::int64_t tokens, const ModelGeometry& geometry, std::int32_t threads);
+
 /// What a text takes, from its size alone.
 struct TextEstimate {
   std::uint64_t bytes = 0;
@@ -25,7 +28,6 @@ struct TextEstimate {
   std::int64_t kv_bytes = 0;
   /// Host memory that no eviction can save: the text, and tokens and index of as few tokens as it can have.
   std::int64_t least_host_bytes = 0;
-  /// On this machine's CPU, from the size of the weights: right within a factor of a few.
   double rough_seconds = 0.0;
 };
 TextEstimate estimate_text(std::uint64_t bytes, const ModelGeometry& geometry, const Budget& budget,
