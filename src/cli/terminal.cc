@@ -82,33 +82,37 @@ ProgressSink ProgressDisplay::sink() {
 
 void ProgressDisplay::show(const Progress& progress) {
   const Clock::time_point now = Clock::now();
-  if (progress.stage != stage_) {
+  const bool last = progress.total > 0 && progress.done >= progress.total;
+  if (progress.stage == stage_ && complete_ && last) return;
+  if (progress.stage != stage_ || complete_) {
     finish();
     stage_ = progress.stage;
     begin_ = now;
     shown_ = now;
     base_ = progress.done;
+    complete_ = false;
   }
-  const bool last = progress.total > 0 && progress.done >= progress.total;
   const bool bar = style_ == ProgressStyle::bar;
   if (!last && now - shown_ < (bar ? Clock::duration(kRedraw) : Clock::duration(kLineEvery))) return;
   shown_ = now;
+  complete_ = last;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   const std::string line = progress_line(progress, seconds, base_, bar);
-  if (bar) {
-    fmt::print(stderr, "\r{}\x1b[K", line);
-    open_ = true;
-  } else {
-    fmt::print(stderr, "{}\n", line);
-  }
-  if (last) finish();
+  fmt::print(stderr, "{}{}{}", bar ? "\r" : "", line, bar ? "\x1b[K" : "\n");
+  open_ = bar;
+  if (last) end_line();
   std::fflush(stderr);
 }
 
-void ProgressDisplay::finish() {
+void ProgressDisplay::end_line() {
   if (open_) fmt::print(stderr, "\n");
   open_ = false;
+}
+
+void ProgressDisplay::finish() {
+  end_line();
   stage_.clear();
+  complete_ = false;
 }
 
 void ProgressDisplay::note(std::string_view line) {

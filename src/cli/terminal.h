@@ -34,6 +34,7 @@ class ProgressDisplay {
 
  private:
   void show(const Progress& progress);
+  void end_line();
 
   using Clock = std::chrono::steady_clock;
   ProgressStyle style_;
@@ -42,7 +43,10 @@ class ProgressDisplay {
   Clock::time_point shown_;
   /// What was done when the stage began: a resumed stage does not count as fast.
   std::uint64_t base_ = 0;
+  /// A bar stands on the current line.
   bool open_ = false;
+  /// The stage has reached its total: more of the same says nothing new.
+  bool complete_ = false;
 };
 
 /// "reading the text  [#####.....]  52 %  33,408 of 64,000 tokens  231 tokens/s  2 min 12 s left". Pure.

@@ -35,16 +35,9 @@ namespace {
 constexpr std::array<std::int32_t, 4> kDistances = {512, 1024, 256, 1500};
 constexpr std::array kRules = {ScoreRule::full, ScoreRule::sigmoid};
 constexpr std::int32_t kCandidateTokens = 96;
+// Of a question, in tokens of text: computing it, and looking at every head.
+constexpr std::size_t kQuestionCost = 32;
 constexpr std::string_view kStage = "calibrating heads";
-
-/// One question as it was asked: what the ranking of distances and rules needs of it.
-struct Asked {
-  /// The fact's tokens, in the pooled key index.
-  StreamRange fact;
-  /// By head: content tokens × key_dim, un-rotated; and their log-sum-exp over what a probe pass would attend.
-  std::vector<std::vector<float>> queries;
-  std::vector<std::vector<float>> local_lse;
-};
 
 struct QuestionTokens {
   std::vector<Token> tokens;
@@ -54,6 +47,21 @@ struct QuestionTokens {
   std::size_t row = 0;
   /// What it asks for, in the context at hand.
   StreamRange fact;
+};
+
+/// A context before it is computed.
+struct Prepared {
+  std::vector<Token> tokens;
+  std::vector<QuestionTokens> questions;
+};
+
+/// One question as it was asked: what the ranking of distances and rules needs of it.
+struct Asked {
+  /// The fact's tokens, in the pooled key index.
+  StreamRange fact;
+  /// By head: content tokens × key_dim, un-rotated; and their log-sum-exp over what a probe pass would attend.
+  std::vector<std::vector<float>> queries;
+  std::vector<std::vector<float>> local_lse;
 };
 
 /// Index of the token that holds byte `at` of the text that `tokens` spell.
@@ -90,7 +98,8 @@ class HeadSearch {
   Result<Calibration> run();
 
  private:
-  Status run_context(std::span<const Needle> needles, std::uint64_t seed);
+  Result<Prepared> prepare(std::span<const Needle> needles, std::uint64_t seed) const;
+  Status run_context(Prepared& context);
   Result<PlantedText> write_text(std::span<const Needle> needles, std::uint64_t seed) const;
   Status compute(std::span<const Token> tokens, std::size_t first_place);
   Status read_context(std::span<const Token> tokens);
@@ -159,14 +168,10 @@ HeadSearch::HeadSearch(Engine& engine, const CalibrationSettings& settings, cons
   }
   mass_.assign(heads_.size(), 0.0);
   index_ = std::make_unique<KeyIndex>(kv_heads_, key_dim_);
-  const auto questions =
-      static_cast<std::uint64_t>(settings.contexts) * static_cast<std::uint64_t>(settings.questions_per_context);
-  // A question counts as many tokens as it costs: about 16 computed and looked at.
-  total_ = static_cast<std::uint64_t>(settings.contexts) * text_tokens_ + questions * 32;
 }
 
 Status HeadSearch::go_on(std::size_t tokens) {
-  done_ = std::min(total_, done_ + tokens);
+  done_ += tokens;
   report(progress_, kStage, done_, total_, "tokens");
   if (cancel_ != nullptr && cancel_->requested())
     return fail(ErrorCode::cancelled, "Calibration was cancelled; it starts again the next time.");
@@ -318,18 +323,17 @@ Status HeadSearch::ask_all(std::vector<QuestionTokens>& questions) {
   MODELD_TRY_VOID(engine_.compute(batch));
   for (const QuestionTokens& question : questions) {
     look_at(question);
-    MODELD_TRY_VOID(go_on(32));
+    MODELD_TRY_VOID(go_on(kQuestionCost));
   }
   return {};
 }
 
-Status HeadSearch::run_context(std::span<const Needle> needles, std::uint64_t seed) {
+Result<Prepared> HeadSearch::prepare(std::span<const Needle> needles, std::uint64_t seed) const {
   MODELD_TRY(const PlantedText planted, write_text(needles, seed));
   MODELD_TRY(const std::vector<Token> text, engine_.tokenize(planted.text, false, false));
-  std::vector<Token> tokens = frame_.head;
-  tokens.insert(tokens.end(), text.begin(), text.end());
-  std::vector<QuestionTokens> questions;
-  std::size_t cells = tokens.size();
+  Prepared context;
+  context.tokens = frame_.head;
+  context.tokens.insert(context.tokens.end(), text.begin(), text.end());
   for (const PlantedNeedle& needle : planted.needles) {
     const auto at = [&](std::size_t byte) {
       const std::size_t token = token_at(engine_, text, planted.text.size(), byte);
@@ -337,16 +341,21 @@ Status HeadSearch::run_context(std::span<const Needle> needles, std::uint64_t se
     };
     MODELD_TRY(QuestionTokens question, question_tokens(needle.needle.question));
     question.fact = {at(needle.begin), at(needle.end - 1) + 1};
-    cells += question.tokens.size();
-    questions.push_back(std::move(question));
+    context.questions.push_back(std::move(question));
   }
+  return context;
+}
+
+Status HeadSearch::run_context(Prepared& context) {
+  std::size_t cells = context.tokens.size();
+  for (const QuestionTokens& question : context.questions) cells += question.tokens.size();
   ContextSpec spec;
   spec.cells = static_cast<std::int32_t>(cells);
-  spec.sequences = static_cast<std::int32_t>(questions.size()) + 1;
+  spec.sequences = static_cast<std::int32_t>(context.questions.size()) + 1;
   spec.threads = settings_.threads;
   MODELD_TRY_VOID(engine_.open_context(spec));
-  MODELD_TRY_VOID(read_context(tokens));
-  return ask_all(questions);
+  MODELD_TRY_VOID(read_context(context.tokens));
+  return ask_all(context.questions);
 }
 
 std::vector<StreamRange> HeadSearch::candidates() const {
@@ -402,8 +411,13 @@ Result<Calibration> HeadSearch::run() {
   const auto begin = std::chrono::steady_clock::now();
   MODELD_TRY(frame_, make_frame(engine_));
   const std::vector<std::vector<Needle>> needles = share_needles(settings_);
-  for (std::size_t c = 0; c < needles.size(); ++c)
-    MODELD_TRY_VOID(run_context(needles[c], settings_.seed + 17 * (c + 1)));
+  std::vector<Prepared> contexts;
+  for (const std::vector<Needle>& facts : needles) {
+    MODELD_TRY(Prepared context, prepare(facts, settings_.seed + 17 * (contexts.size() + 1)));
+    total_ += context.tokens.size() + context.questions.size() * kQuestionCost;
+    contexts.push_back(std::move(context));
+  }
+  for (Prepared& context : contexts) MODELD_TRY_VOID(run_context(context));
   Calibration calibration;
   const Identity identity = engine_.identity();
   calibration.model = identity.model;
@@ -413,7 +427,6 @@ Result<Calibration> HeadSearch::run() {
     all.push_back({heads_[h], mass_[h] / static_cast<double>(std::max<std::size_t>(1, asked_.size()))});
   MODELD_TRY(calibration.heads, choose_heads(engine_.geometry(), std::move(all), settings_.index_share));
   choose_scoring(calibration);
-  report(progress_, kStage, total_, total_, "tokens");
   calibration.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return calibration;
 }
