@@ -22,7 +22,8 @@ NUMBERS = ["prompt_tokens", "reused_tokens", "computed_tokens", "attended_tokens
 
 
 def run(*arguments, stdin=b"", timeout=600):
-    return subprocess.run([MODELD, *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout, check=False)
+    command = [MODELD, *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=timeout, check=False)
 
 
 class Case(unittest.TestCase):
@@ -85,7 +86,8 @@ class WithoutAModel(Case):
         for command in (("describe",), ("calibrate",)):
             self.refused("file_missing", USER, *command, self.folder / "none.gguf")
         self.refused("file_missing", USER, *self.ask("Why?"))
-        self.refused("model_not_gguf", MODEL_STATUS, "describe", self.file("text.gguf", b"This is no model at all.\n" * 9))
+        text = self.file("text.gguf", b"This is no model at all.\n" * 9)
+        self.refused("model_not_gguf", MODEL_STATUS, "describe", text)
         done = run("describe", self.file("empty.gguf", b""))
         self.assertEqual(done.returncode, MODEL_STATUS, done.stderr)
 
@@ -97,7 +99,8 @@ class WithAModel(Case):
         return ("ask", "--model", MODEL, "--file", path, *more)
 
     def text(self, lines=2000, at=700):
-        filler = [f"Line {i} tells of the weather on day {i * 7 % 365} and of the harvest that came after it." for i in range(lines)]
+        filler = [f"Line {i} tells of the weather on day {i * 7 % 365} and of the harvest that came after it."
+                  for i in range(lines)]
         filler.insert(at, self.FACT)
         return self.file("text.txt", "\n".join(filler).encode())
 
@@ -175,7 +178,8 @@ class WithAModel(Case):
     def test_questions_of_one_stream(self):
         questions = self.file("questions", b"What is the access code for Lisbon?\nWhat does line 40 tell of?\n")
         text = self.text(lines=160, at=60)
-        done = run(*self.ask(text, "--questions", questions, "--context", "focus", "--hot", "2048", "--answer-tokens", "24", "--quiet"))
+        done = run(*self.ask(text, "--questions", questions, "--context", "focus", "--hot", "2048",
+                             "--answer-tokens", "24", "--quiet"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, b"")
         answers = [json.loads(line) for line in done.stdout.decode().splitlines()]
@@ -188,7 +192,7 @@ class WithAModel(Case):
         self.assertEqual(lisbon[0]["source"], str(text))
 
     def test_plain_answer_from_standard_input(self):
-        done = run("ask", "--model", MODEL, "--file", "-", "--answer-tokens", "8", "What is the code?", stdin=(self.FACT + "\n").encode())
+        done = run(*self.ask("-", "--answer-tokens", "8", "What is the code?"), stdin=(self.FACT + "\n").encode())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("tokens", done.stdout.decode())
         self.assertIn("exact mode", done.stdout.decode())
