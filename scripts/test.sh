@@ -17,6 +17,7 @@ scripts/packages.sh build text
 scripts/build.sh release
 scripts/models.sh smollm2 gemma3 >/dev/null
 export MODELD_TEST_MODELS="$cache/models"
+export GOMP_SPINCOUNT=0 # as modeld sets it for itself: src/engine/llama/barriers.h
 
 if [ "$stages" = 5 ]; then
   stage 1 5 "clang-tidy on every file"

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/interrupt.h"
+#include "engine/llama/barriers.h"
 #include "engine/llama/describe.h"
 #include "engine/llama/devices.h"
 #include "engine/llama/open.h"
@@ -84,6 +85,7 @@ int run(int argc, char** argv) {
 }  // namespace modeld
 
 int main(int argc, char** argv) {
+  modeld::sleep_at_barriers(argv);
   try {
     return modeld::run(argc, argv);
   } catch (const std::exception& error) {

@@ -42,4 +42,17 @@ std::vector<BlockScore> fuse_ranks(std::span<const double> a, std::span<const do
   return fused;
 }
 
+std::size_t blocks_to_read(std::span<const BlockScore> fused, std::span<const double> a, std::span<const double> b,
+                           std::size_t max) {
+  std::size_t count = 1;
+  for (const std::span<const double> list : {a, b}) {
+    const auto first = std::max_element(list.begin(), list.end());
+    if (first == list.end() || *first <= 0.0) continue;
+    const auto rank =
+        std::find_if(fused.begin(), fused.end(), [&](const BlockScore& block) { return list[block.block] == *first; });
+    count = std::max(count, static_cast<std::size_t>(rank - fused.begin()) + 1);
+  }
+  return std::min({count, max, fused.size()});
+}
+
 }  // namespace modeld

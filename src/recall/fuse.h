@@ -13,4 +13,10 @@ namespace modeld {
 /// nothing from it. Returns blocks best first; equal sums by the first list's score, then by index. Same length lists.
 std::vector<BlockScore> fuse_ranks(std::span<const double> a, std::span<const double> b, double k = 10.0);
 
+/// How many of the fused blocks to read, 1 … max: as many as it takes to include the first choice of each list. When
+/// both lists agree that is one — measured, a second passage then does more harm than good (docs/design.md) — and a
+/// list without any score > 0 has no say. REQUIRES `fused` to come from these lists.
+std::size_t blocks_to_read(std::span<const BlockScore> fused, std::span<const double> a, std::span<const double> b,
+                           std::size_t max);
+
 }  // namespace modeld

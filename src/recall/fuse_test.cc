@@ -91,5 +91,38 @@ RC_GTEST_PROP(FuseRanks, ABetterScoreNeverLowersThePlace, ()) {
   RC_ASSERT(place_of(fuse_ranks(a, b), block) <= before);
 }
 
+TEST(BlocksToRead, OneWhenBothListsAgreeOnTheFirst) {
+  const std::vector a{0.1, 0.9, 0.5};
+  const std::vector b{1.0, 3.0, 2.0};
+  EXPECT_EQ(blocks_to_read(fuse_ranks(a, b), a, b, 4), 1U);
+}
+
+TEST(BlocksToRead, EnoughToHoldTheFirstOfEachList) {
+  const std::vector a{0.9, 0.1, 0.5, 0.4};
+  const std::vector b{0.1, 3.0, 2.0, 0.2};
+  const auto fused = fuse_ranks(a, b);
+  const std::size_t count = blocks_to_read(fused, a, b, 4);
+  const auto places = order(fused);
+  for (const std::size_t first : {0U, 1U}) {
+    EXPECT_LT(std::find(places.begin(), places.end(), first) - places.begin(), static_cast<std::ptrdiff_t>(count));
+  }
+}
+
+TEST(BlocksToRead, AListThatKnowsNothingHasNoSayAndTheMostIsKept) {
+  const std::vector a{0.9, 0.1, 0.5};
+  const std::vector none{0.0, 0.0, 0.0};
+  EXPECT_EQ(blocks_to_read(fuse_ranks(a, none), a, none, 4), 1U);
+  EXPECT_EQ(blocks_to_read(fuse_ranks(a, none), a, none, 0), 0U);
+  EXPECT_EQ(blocks_to_read({}, {}, {}, 4), 0U);
+}
+
+RC_GTEST_PROP(BlocksToRead, NeverMoreThanTheMostNorThanThereAre, ()) {
+  const auto count = *rc::gen::inRange<std::size_t>(0, 12);
+  const auto a = scores(count);
+  const auto b = scores(count);
+  const auto most = *rc::gen::inRange<std::size_t>(0, 6);
+  RC_ASSERT(blocks_to_read(fuse_ranks(a, b), a, b, most) <= std::min(count, most));
+}
+
 }  // namespace
 }  // namespace modeld

@@ -103,9 +103,9 @@ Status SessionImpl::answer_exact(const Question& question, const QuestionTokens&
 Status SessionImpl::answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer,
                                     const TextSink& sink, const CancelFlag* cancel) {
   const auto read = [&]() -> Status {
-    MODELD_TRY(const std::vector<double> scores, relevance(tokens, question, answer.seconds));
+    MODELD_TRY(const Relevance relevant, relevance(tokens, question, answer.seconds));
     const Stopwatch admitting;
-    MODELD_TRY(const HotSetPlan plan, plan_hot(scores, tokens.size(), question.blocks.value_or(policy_.blocks)));
+    MODELD_TRY(const HotSetPlan plan, plan_hot(relevant.scores, tokens.size(), relevant.blocks));
     PlacementRequest request;
     request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
     std::vector<StreamRange> pinned;
@@ -125,7 +125,7 @@ Status SessionImpl::answer_extended(const Question& question, const QuestionToke
       const auto rank = static_cast<std::size_t>(it - retrieved.begin());
       MODELD_TRY_VOID(admit_block(plan.retrieved[rank], placed.at));
     }
-    for (const std::size_t b : plan.retrieved) answer.retrieved.push_back(passage(b, scores[b]));
+    for (const std::size_t b : plan.retrieved) answer.retrieved.push_back(passage(b, relevant.scores[b]));
     answer.seconds.admission = admitting.seconds();
     const Stopwatch computing;
     MODELD_TRY_VOID(compute_question(tokens, placement.question));

@@ -71,7 +71,7 @@ void append_rotated(VisibleKeys& visible, std::span<const float> keys, std::size
 
 }  // namespace
 
-std::vector<double> SessionImpl::score(const Probe& probe, const Question& question) const {
+SessionImpl::Relevance SessionImpl::score(const Probe& probe, const Question& question) const {
   const auto dim = static_cast<std::size_t>(index_->key_dim());
   std::map<KvHeadRef, VisibleKeys> visible;
   for (std::size_t h = 0; h < index_->kv_heads().size(); ++h) {
@@ -129,33 +129,41 @@ std::vector<double> SessionImpl::score(const Probe& probe, const Question& quest
   const std::vector<double> by_words_all = lexical_.score(question.text);
   std::vector<double> by_words;
   for (const std::size_t b : numbers) by_words.push_back(by_words_all[b]);
-  std::vector<double> scores(blocks_done_, 0.0);
-  for (const BlockScore& ranked : fuse_ranks(by_heads, by_words)) scores[numbers[ranked.block]] = ranked.score;
-  return scores;
+  const std::vector<BlockScore> fused = fuse_ranks(by_heads, by_words);
+  Relevance relevance;
+  relevance.scores.assign(blocks_done_, 0.0);
+  for (const BlockScore& ranked : fused) relevance.scores[numbers[ranked.block]] = ranked.score;
+  const auto most = static_cast<std::size_t>(std::max(0, policy_.blocks));
+  relevance.blocks = static_cast<std::int32_t>(blocks_to_read(fused, by_heads, by_words, most));
+  return relevance;
 }
 
-Result<std::vector<double>> SessionImpl::relevance(const QuestionTokens& tokens, const Question& question,
-                                                   Seconds& seconds) {
-  std::vector<double> scores(blocks_done_, 0.0);
+Result<SessionImpl::Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Question& question,
+                                                      Seconds& seconds) {
+  Relevance relevance;
+  relevance.scores.assign(blocks_done_, 0.0);
   if (question.oracle) {
     double score = 1.0;
     for (const StreamRange& wanted : *question.oracle) {
       for (std::size_t b = 0; b < blocks_done_; ++b) {
-        if (blocks_[b].range.overlaps(wanted)) scores[b] = std::max(scores[b], score);
+        if (!blocks_[b].range.overlaps(wanted) || relevance.scores[b] > 0.0) continue;
+        relevance.scores[b] = score;
+        ++relevance.blocks;
       }
       score /= 2.0;
     }
-    return scores;
+    return relevance;
   }
-  if (!question.retrieve) return scores;
+  if (!question.retrieve) return relevance;
   const Stopwatch probing;
   MODELD_TRY(const Probe probed, probe(tokens));
   recomputed_since_ += static_cast<std::int64_t>(tokens.before.size() + tokens.content.size());
   seconds.probe = probing.seconds();
   const Stopwatch scoring;
-  scores = score(probed, question);
+  relevance = score(probed, question);
+  if (question.blocks) relevance.blocks = *question.blocks;
   seconds.scoring = scoring.seconds();
-  return scores;
+  return relevance;
 }
 
 Passage SessionImpl::passage(std::size_t block, double score) const {
@@ -176,20 +184,20 @@ Result<std::vector<Passage>> SessionImpl::retrieve(const Question& question, std
   MODELD_TRY_VOID(ingest({}, nullptr));
   if (exact_) return std::vector<Passage>{};
   Seconds seconds;
-  const auto scores = relevance(tokens, question, seconds);
-  if (!scores) {
-    note_failure(scores.error());
-    return tl::unexpected(scores.error());
+  const auto relevant = relevance(tokens, question, seconds);
+  if (!relevant) {
+    note_failure(relevant.error());
+    return tl::unexpected(relevant.error());
   }
+  const std::vector<double>& scores = relevant->scores;
   std::vector<std::size_t> order;
-  for (std::size_t b = 0; b < scores->size(); ++b) {
-    if ((*scores)[b] > 0.0) order.push_back(b);
+  for (std::size_t b = 0; b < scores.size(); ++b) {
+    if (scores[b] > 0.0) order.push_back(b);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   order.resize(std::min(order.size(), count));
   std::vector<Passage> passages;
-  for (const std::size_t b : order) passages.push_back(passage(b, (*scores)[b]));
+  for (const std::size_t b : order) passages.push_back(passage(b, scores[b]));
   return passages;
 }
 

@@ -116,9 +116,13 @@ class SessionImpl final : public Session {
 
   // retrieve.cc
   Result<Probe> probe(const QuestionTokens& question);
-  [[nodiscard]] std::vector<double> score(const Probe& probe, const Question& question) const;
-  /// One score per block, > 0 for those worth reading: fused ranks, or the question's own oracle.
-  Result<std::vector<double>> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
+  struct Relevance {
+    std::vector<double> scores;  // one a block, > 0 for those worth reading
+    std::int32_t blocks = 0;     // how many of the best to read
+  };
+  [[nodiscard]] Relevance score(const Probe& probe, const Question& question) const;
+  /// By fused ranks, or by the question's own oracle.
+  Result<Relevance> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
   [[nodiscard]] Passage passage(std::size_t block, double score) const;
 
   // answer.cc

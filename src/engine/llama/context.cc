@@ -38,7 +38,7 @@ std::int32_t rounded_cells(std::int32_t cells) {
 Result<ContextSpec> LlamaEngine::resolve(const ContextSpec& spec) const {
   ContextSpec resolved = spec;
   if (resolved.batch == 0) resolved.batch = kDefaultBatch;
-  if (resolved.threads == 0) resolved.threads = thread_counts(0).prefill;
+  resolved.threads = resolved.threads == 0 ? thread_count(0) : resolved.threads;
   const bool guards = facts_.window > 0;
   const auto most = static_cast<std::int32_t>((llama_max_parallel_sequences() - 1) / (guards ? 2 : 1));
   constexpr std::int32_t kMostCells = std::numeric_limits<std::int32_t>::max() - kCellsRounding;
@@ -91,9 +91,8 @@ Status LlamaEngine::open_context(const ContextSpec& spec) {
   params.n_ubatch = params.n_batch;
   params.n_seq_max = static_cast<std::uint32_t>(sequences);
   params.n_outputs_max = static_cast<std::uint32_t>(open->rows_limit);
-  const ThreadCounts threads = thread_counts(spec.threads);
-  params.n_threads = threads.decode;
-  params.n_threads_batch = threads.prefill;
+  params.n_threads = resolved.threads;
+  params.n_threads_batch = resolved.threads;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = ggml_type_of(resolved.kv_type);
   params.type_v = params.type_k;
@@ -113,7 +112,6 @@ Status LlamaEngine::open_context(const ContextSpec& spec) {
                 fmt::format("llama.cpp could not open a context of {} cells ({}).", resolved.cells, last_llama_error()),
                 {{"cells", resolved.cells}});
   facts_.can_move = facts_.can_move && llama_memory_can_shift(open->memory());
-  open->threads.attach(open->llama.get());
   open_ = std::move(open);
   return {};
 }

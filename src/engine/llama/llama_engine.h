@@ -75,7 +75,6 @@ class LlamaEngine final : public Engine {
   struct Open {
     Open(const ContextSpec& resolved, const ModelGeometry& geometry, bool with_guards)
         : spec(resolved),
-          threads(resolved.threads),
           ledger(resolved.sequences, resolved.cells),
           layout(geometry, resolved.kv_type),
           guards(with_guards) {}
@@ -83,7 +82,6 @@ class LlamaEngine final : public Engine {
     [[nodiscard]] SeqId scratch() const { return spec.sequences * (guards ? 2 : 1); }
 
     ContextSpec spec;
-    Threads threads;  // before `llama`: the context must go first
     Ledger ledger;
     BlobLayout layout;
     bool guards = false;

@@ -21,15 +21,13 @@ class PlainLlama final : public PlainModel {
 
   Status open_context(std::int32_t cells, std::int32_t threads) override {
     close_context();
-    const ThreadCounts count = thread_counts(threads);
-    threads_ = std::make_unique<Threads>(count.prefill);
     llama_context_params params = llama_context_default_params();
     params.n_ctx = static_cast<std::uint32_t>(cells);
     params.n_batch = kBatch;
     params.n_ubatch = kBatch;
     params.n_seq_max = 1;
-    params.n_threads = count.decode;
-    params.n_threads_batch = count.prefill;
+    params.n_threads = thread_count(threads);
+    params.n_threads_batch = params.n_threads;
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
     context_.reset(llama_init_from_model(model_.get(), params));
     if (context_ == nullptr) {
@@ -37,14 +35,10 @@ class PlainLlama final : public PlainModel {
                   fmt::format("llama.cpp could not open a context of {} cells ({}).", cells, last_llama_error()),
                   {{"cells", cells}});
     }
-    threads_->attach(context_.get());
     return {};
   }
 
-  void close_context() override {
-    context_.reset();
-    threads_.reset();
-  }
+  void close_context() override { context_.reset(); }
 
   Status compute(std::span<const Token> tokens) override {
     if (context_ == nullptr) return fail(ErrorCode::engine_misuse, "No context is open. Open one first.");
@@ -71,7 +65,6 @@ class PlainLlama final : public PlainModel {
 
  private:
   ModelPtr model_;
-  std::unique_ptr<Threads> threads_;
   std::unique_ptr<llama_context, FreeContext> context_;
 };
 
