@@ -30,6 +30,7 @@ Command add_calibrate(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_eval(CLI::App& app);
 Command add_bench(CLI::App& app);
+Command add_requantize(CLI::App& app);
 
 // Arguments that several commands have.
 void add_model_flag(CLI::App& command, ModelChoice& choice);

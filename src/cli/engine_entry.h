@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/cancel.h"
@@ -28,6 +29,9 @@ struct EngineEntry {
       open;
   /// The engine's own library with the same model, without modeld: for comparisons.
   std::function<Result<std::unique_ptr<PlainModel>>(const std::filesystem::path&)> open_plain;
+  /// A copy of a model's weights in another format, for faster kernels.
+  std::function<Status(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& format)>
+      requantize;
 };
 
 }  // namespace modeld

@@ -17,6 +17,7 @@
 #include "engine/llama/devices.h"
 #include "engine/llama/open.h"
 #include "engine/llama/plain.h"
+#include "engine/llama/requantize.h"
 
 namespace modeld {
 namespace {
@@ -32,11 +33,14 @@ std::int64_t llama_compute_bytes(const ModelGeometry& geometry, std::int32_t cel
 }
 
 EngineEntry llama_entry() {
-  return {describe_llama, llama_devices, llama_compute_bytes,
+  return {describe_llama,
+          llama_devices,
+          llama_compute_bytes,
           [](const std::filesystem::path& path, const ProgressSink& progress, const CancelFlag* cancel) {
             return open_llama(path, {}, progress, cancel);
           },
-          open_plain_llama};
+          open_plain_llama,
+          requantize_llama};
 }
 
 // --json as it was given, also where the rest of the arguments cannot be parsed.
@@ -66,8 +70,8 @@ int run(int argc, char** argv) {
       "  modeld describe MODEL.gguf\n"
       "  modeld ask --model MODEL.gguf --file TEXT \"What is the access code?\"\n"
       "Each command has its own --help.");
-  const std::vector<Command> commands = {add_ask(app),  add_describe(app), add_calibrate(app),
-                                         add_demo(app), add_eval(app),     add_bench(app)};
+  const std::vector<Command> commands = {add_ask(app),  add_describe(app), add_calibrate(app), add_demo(app),
+                                         add_eval(app), add_bench(app),    add_requantize(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -38,7 +38,7 @@ std::int32_t rounded_cells(std::int32_t cells) {
 Result<ContextSpec> LlamaEngine::resolve(const ContextSpec& spec) const {
   ContextSpec resolved = spec;
   if (resolved.batch == 0) resolved.batch = kDefaultBatch;
-  resolved.threads = resolved.threads == 0 ? thread_count(0) : resolved.threads;
+  if (resolved.threads == 0) resolved.threads = thread_counts(0).prefill;
   const bool guards = facts_.window > 0;
   const auto most = static_cast<std::int32_t>((llama_max_parallel_sequences() - 1) / (guards ? 2 : 1));
   constexpr std::int32_t kMostCells = std::numeric_limits<std::int32_t>::max() - kCellsRounding;
@@ -91,8 +91,9 @@ Status LlamaEngine::open_context(const ContextSpec& spec) {
   params.n_ubatch = params.n_batch;
   params.n_seq_max = static_cast<std::uint32_t>(sequences);
   params.n_outputs_max = static_cast<std::uint32_t>(open->rows_limit);
-  params.n_threads = resolved.threads;
-  params.n_threads_batch = resolved.threads;
+  const ThreadCounts threads = thread_counts(spec.threads);
+  params.n_threads = threads.decode;
+  params.n_threads_batch = threads.prefill;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = ggml_type_of(resolved.kv_type);
   params.type_v = params.type_k;

@@ -26,8 +26,9 @@ class PlainLlama final : public PlainModel {
     params.n_batch = kBatch;
     params.n_ubatch = kBatch;
     params.n_seq_max = 1;
-    params.n_threads = thread_count(threads);
-    params.n_threads_batch = params.n_threads;
+    const ThreadCounts count = thread_counts(threads);
+    params.n_threads = count.decode;
+    params.n_threads_batch = count.prefill;
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
     context_.reset(llama_init_from_model(model_.get(), params));
     if (context_ == nullptr) {

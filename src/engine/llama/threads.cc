@@ -14,8 +14,10 @@ std::int32_t available_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-std::int32_t thread_count(std::int32_t asked) {
-  return asked > 0 ? asked : std::min(available_cores(), GGML_MAX_N_THREADS);
+ThreadCounts thread_counts(std::int32_t asked) {
+  if (asked > 0) return {.prefill = asked, .decode = asked};
+  const std::int32_t cores = std::min(available_cores(), GGML_MAX_N_THREADS);
+  return {.prefill = cores, .decode = std::max(1, cores / 2)};
 }
 
 }  // namespace modeld
