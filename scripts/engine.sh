@@ -23,8 +23,8 @@ if [ -n "${MODELD_LLAMA_PREFIX:-}" ] || [ -n "${MODELD_LLAMA_SOURCE:-}" ]; then
   exit 0
 fi
 
-# GGML_OPENMP=ON: libgomp's barriers can be told to sleep (src/engine/llama/barriers.h); ggml's own always spin, and collapse
-# when another process wants the same cores.
+# GGML_OPENMP=ON: libgomp's barriers can be told to sleep (src/engine/llama/barriers.h); ggml's own always spin, and
+# collapse when another process wants the same cores.
 flags="-DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DGGML_NATIVE=ON -DGGML_OPENMP=ON -DGGML_RPC=OFF
   -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF
   -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_COMMON=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF
