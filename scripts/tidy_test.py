@@ -108,7 +108,7 @@ def check_file(name, text):
             yield number, "unfinished work belongs in an issue, not in the file"
         if MACHINE_PATHS.search(line):
             yield number, "a path of one machine: derive it, or take it from the environment"
-        if path.suffix in CODE | {".py", ".sh"} and len(line) > COLUMNS_MAX:
+        if path.suffix in CODE | {".py", ".sh"} and columns(line) > COLUMNS_MAX:
             yield number, f"{columns(line)} columns, at most {COLUMNS_MAX}"
         if line != line.rstrip() and path.suffix != ".md":
             yield number, "white space at the end of the line"
