@@ -1,22 +1,14 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 
 #include "conformance/engine_case.h"
 #include "engine/llama/open.h"
+#include "model_folder.h"
 
 namespace modeld {
 namespace {
-
-std::filesystem::path model_folder() {
-  if (const char* folder = std::getenv("MODELD_TEST_MODELS")) return folder;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::filesystem::path(cache) / "modeld" / "models";
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : ".") / ".cache" / "modeld" / "models";
-}
 
 // A missing model is a failure, never a skip: `scripts/` fetches the test models.
 Engine* kept(const std::string& file) {

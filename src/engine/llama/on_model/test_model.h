@@ -14,20 +14,11 @@
 #include <vector>
 
 #include "engine/llama/open.h"
+#include "model_folder.h"
 
 namespace modeld::on_model {
 
-inline std::filesystem::path model_path(const std::string& file) {
-  std::filesystem::path folder;
-  if (const char* given = std::getenv("MODELD_TEST_MODELS")) {
-    folder = given;
-  } else if (const char* cache = std::getenv("XDG_CACHE_HOME")) {
-    folder = std::filesystem::path(cache) / "modeld" / "models";
-  } else if (const char* home = std::getenv("HOME")) {
-    folder = std::filesystem::path(home) / ".cache" / "modeld" / "models";
-  }
-  return folder / file;
-}
+inline std::filesystem::path model_path(const std::string& file) { return model_folder() / file; }
 inline std::filesystem::path smollm2() { return model_path("SmolLM2-135M-Instruct.Q4_1.gguf"); }
 inline std::filesystem::path gemma3() { return model_path("gemma-3-270m-Q4_K_M.gguf"); }
 
