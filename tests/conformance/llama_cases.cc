@@ -20,12 +20,19 @@ Engine* kept(const std::string& file) {
   return (engines[file] = opened ? std::move(*opened) : nullptr).get();
 }
 
-EngineCase make(std::string name, const std::string& file, KvType type, double bound, double computing_bound) {
+// gemma3's own noise is larger than SmolLM2's: the same tokens in a batch of another size, or at other places, give KL
+// up to 3e-2 and vectors that differ by up to 6 % in its last layers (a wrong row or place differs by more than 50 %).
+constexpr double kGemmaNoise = 3e-2;
+constexpr double kGemmaVectors = 1e-1;
+
+EngineCase make(std::string name, const std::string& file, KvType type, double bound, double computing_bound,
+                double vector_bound = 2e-2) {
   EngineCase c;
   c.name = std::move(name);
   c.kv_type = type;
   c.bound = bound;
   c.computing_bound = computing_bound;
+  c.vector_bound = vector_bound;
   c.engine = [file] { return kept(file); };
   c.slow_engine = c.engine;
   return c;
@@ -39,16 +46,18 @@ constexpr const char* kGemma = "gemma-3-270m-Q4_K_M.gguf";
 const std::vector<EngineCase>& rule_cases() {
   static const std::vector<EngineCase> cases = {
       make("smollm2_f16", kSmol, KvType::f16, 1e-2, 1e-2),
-      make("gemma3_f16", kGemma, KvType::f16, 1e-2, 3e-2),
+      make("gemma3_f16", kGemma, KvType::f16, 1e-2, kGemmaNoise, kGemmaVectors),
   };
   return cases;
 }
 
 const std::vector<EngineCase>& kv_cases() {
   static const std::vector<EngineCase> cases = {
-      make("smollm2_f16", kSmol, KvType::f16, 1e-2, 1e-2),   make("smollm2_q8_0", kSmol, KvType::q8_0, 2e-2, 2e-2),
-      make("smollm2_q4_0", kSmol, KvType::q4_0, 2e-1, 2e-1), make("gemma3_f16", kGemma, KvType::f16, 1e-2, 3e-2),
-      make("gemma3_q8_0", kGemma, KvType::q8_0, 2e-2, 3e-2),
+      make("smollm2_f16", kSmol, KvType::f16, 1e-2, 1e-2),
+      make("smollm2_q8_0", kSmol, KvType::q8_0, 2e-2, 2e-2),
+      make("smollm2_q4_0", kSmol, KvType::q4_0, 2e-1, 2e-1),
+      make("gemma3_f16", kGemma, KvType::f16, 1e-2, kGemmaNoise, kGemmaVectors),
+      make("gemma3_q8_0", kGemma, KvType::q8_0, 2e-2 + kGemmaNoise, kGemmaNoise, kGemmaVectors),
   };
   return cases;
 }
