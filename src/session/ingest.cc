@@ -22,6 +22,16 @@ std::span<const Token> slice(const std::vector<Token>& tokens, StreamRange range
   return std::span(tokens).subspan(static_cast<std::size_t>(range.begin.get()), static_cast<std::size_t>(range.size()));
 }
 
+/// Rows [row, row + count) of every recorded key head, each `dim` wide.
+std::vector<std::vector<float>> key_rows(const Observation& seen, std::size_t row, std::size_t count, std::size_t dim) {
+  std::vector<std::vector<float>> rows;
+  for (const std::vector<float>& all : seen.keys) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * dim);
+    rows.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count * dim));
+  }
+  return rows;
+}
+
 Status check_cancel(const CancelFlag* cancel) {
   if (cancel == nullptr || !cancel->requested()) return {};
   return fail(ErrorCode::cancelled, "Cancelled; what was completed is kept, and the next call goes on from there.");
@@ -203,13 +213,8 @@ Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const Stre
     }
     result.payloads.push_back(std::move(*payload));
     row += static_cast<std::size_t>(run_up);
-    std::vector<std::vector<float>> keys;
-    for (const std::vector<float>& all : engine_.observation().keys) {
-      const auto dim = static_cast<std::size_t>(index_->key_dim());
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * dim);
-      keys.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(size) * dim));
-    }
-    result.keys.push_back(std::move(keys));
+    result.keys.push_back(key_rows(engine_.observation(), row, static_cast<std::size_t>(size),
+                                   static_cast<std::size_t>(index_->key_dim())));
     row += static_cast<std::size_t>(size);
   }
   clear_lanes();
@@ -288,12 +293,8 @@ Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFl
       const Place at = next + static_cast<std::int32_t>(block.begin - range.begin);
       const auto size = static_cast<std::int32_t>(block.size());
       MODELD_TRY(KvPayload payload, engine_.export_range(kMain, {at, at + size}));
-      std::vector<std::vector<float>> keys;
-      const auto dim = static_cast<std::size_t>(index_->key_dim());
-      for (const std::vector<float>& all : engine_.observation().keys) {
-        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * dim);
-        keys.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(size) * dim));
-      }
+      const auto keys = key_rows(engine_.observation(), row, static_cast<std::size_t>(size),
+                                 static_cast<std::size_t>(index_->key_dim()));
       MODELD_TRY_VOID(park(blocks_done_, std::move(payload), keys));
       row += static_cast<std::size_t>(size);
       computed_since_ += size;
