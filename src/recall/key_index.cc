@@ -58,6 +58,16 @@ const std::uint16_t* KeyIndex::tile_scales(std::size_t head, std::int64_t t) con
   return pieces_[head][as_size(t / kPieceTiles)].scales.data() + t % kPieceTiles * kTile;
 }
 
+void KeyIndex::reserve(std::int64_t tokens) {
+  constexpr std::int64_t kPieceTokens = kPieceTiles * kTile;
+  for (auto& pieces : pieces_) {
+    while (std::ssize(pieces) * kPieceTokens < tokens) {
+      pieces.push_back({std::vector<std::int8_t>(as_size(kPieceTokens * key_dim_)),
+                        std::vector<std::uint16_t>(as_size(kPieceTokens))});
+    }
+  }
+}
+
 void KeyIndex::put(std::size_t head, std::int64_t token, const float* key) {
   const std::int64_t t = token / kTile;
   const std::int64_t lane = token % kTile;
@@ -74,18 +84,34 @@ void KeyIndex::put(std::size_t head, std::int64_t token, const float* key) {
 
 void KeyIndex::append(std::span<const std::vector<float>> keys, std::int32_t count) {
   MODELD_CHECK(count >= 0 && keys.size() == kv_heads_.size());
-  constexpr std::int64_t kPieceTokens = kPieceTiles * kTile;
-  const std::int64_t total = tokens_ + count;
+  reserve(tokens_ + count);
   for (std::size_t head = 0; head < keys.size(); ++head) {
     MODELD_CHECK(keys[head].size() == as_size(std::int64_t{count} * key_dim_));
-    auto& pieces = pieces_[head];
-    while (std::ssize(pieces) * kPieceTokens < total) {
-      pieces.push_back({std::vector<std::int8_t>(as_size(kPieceTokens * key_dim_)),
-                        std::vector<std::uint16_t>(as_size(kPieceTokens))});
-    }
     for (std::int64_t i = 0; i < count; ++i) put(head, tokens_ + i, keys[head].data() + i * key_dim_);
   }
-  tokens_ = total;
+  tokens_ += count;
+}
+
+void KeyIndex::append_copy(StreamRange range) {
+  MODELD_CHECK(range.begin.get() >= 0 && range.begin <= range.end && range.end.get() <= tokens_);
+  reserve(tokens_ + range.size());
+  for (auto& pieces : pieces_) {
+    for (std::int64_t i = 0; i < range.size(); ++i) {
+      const auto copy = [&](std::int64_t from, std::int64_t to) {
+        const std::int64_t from_tile = from / kTile % kPieceTiles;
+        const std::int64_t to_tile = to / kTile % kPieceTiles;
+        const Piece& source = pieces[as_size(from / (kPieceTiles * kTile))];
+        Piece& target = pieces[as_size(to / (kPieceTiles * kTile))];
+        target.scales[as_size(to_tile * kTile + to % kTile)] = source.scales[as_size(from_tile * kTile + from % kTile)];
+        for (std::int64_t d = 0; d < key_dim_; ++d) {
+          target.keys[as_size(to_tile * kTile * key_dim_) + place_in_tile(to % kTile, d)] =
+              source.keys[as_size(from_tile * kTile * key_dim_) + place_in_tile(from % kTile, d)];
+        }
+      };
+      copy(range.begin.get() + i, tokens_ + i);
+    }
+  }
+  tokens_ += range.size();
 }
 
 void KeyIndex::truncate(StreamPos begin) {

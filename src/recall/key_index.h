@@ -35,6 +35,8 @@ class KeyIndex {
   /// Appends the keys of `count` tokens at the end. keys[i]: count × key_dim f32, row-major, for kv_heads()[i].
   /// Each token's key is scaled by its own largest magnitude / 127 (f16 scale). REQUIRES the sizes to match.
   void append(std::span<const std::vector<float>> keys, std::int32_t count);
+  /// Appends a copy of tokens that are here already, exactly as they are kept. REQUIRES a range within tokens().
+  void append_copy(StreamRange range);
   /// Forgets tokens from `begin` on.
   void truncate(StreamPos begin);
 
@@ -57,6 +59,8 @@ class KeyIndex {
   };
   std::vector<std::vector<Piece>> pieces_;  // by KV head
 
+  /// Pieces for `tokens` tokens.
+  void reserve(std::int64_t tokens);
   void put(std::size_t head, std::int64_t token, const float* key);
 };
 

@@ -59,6 +59,19 @@ void expect_same_content(const KeyIndex& a, const KeyIndex& b) {
   }
 }
 
+RC_GTEST_PROP(KeyIndex, ACopyOfARangeEqualsAppendingItsKeysAgain, ()) {
+  const Rows rows = Rows::random(2, 8, *rc::gen::inRange<std::size_t>(1, 900), *rc::gen::arbitrary<std::uint32_t>());
+  const auto begin = *rc::gen::inRange<std::size_t>(0, rows.tokens());
+  const auto end = *rc::gen::inRange<std::size_t>(begin, rows.tokens() + 1);
+  KeyIndex copied(heads(2), 8);
+  append(copied, rows);
+  copied.append_copy(range(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)));
+  KeyIndex again(heads(2), 8);
+  append(again, rows);
+  append(again, rows.slice(begin, end));
+  expect_same_content(copied, again);
+}
+
 RC_GTEST_PROP(KeyIndex, KeysComeBackWithinHalfAStepOfTheirOwnScale, ()) {
   const auto head_count = *rc::gen::inRange<std::size_t>(1, 4);
   const auto dim = 2 * *rc::gen::inRange<std::size_t>(1, 40);

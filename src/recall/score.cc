@@ -159,17 +159,19 @@ std::vector<double> attended_anyway(const HeadRun& run, ScoreRule rule) {
   return out;
 }
 
-void add_head(const HeadRun& run, std::span<const StreamRange> candidates, ScoreRule rule,
-              std::vector<double>& scores) {
+/// The head's share of each candidate's score.
+std::vector<double> head_scores(const HeadRun& run, std::span<const StreamRange> candidates, ScoreRule rule) {
   const std::vector<double> off = attended_anyway(run, rule);
+  std::vector<double> scores(candidates.size(), 0.0);
   for (std::size_t b = 0; b < candidates.size(); ++b) {
     if (candidates[b].empty()) continue;
     double best = -std::numeric_limits<double>::infinity();
     for (std::size_t t = 0; t < off.size(); ++t) {
       best = std::max(best, double{run.block_max[b * off.size() + t]} * std::numbers::ln2 - off[t]);
     }
-    scores[b] += rule == ScoreRule::sigmoid ? 1.0 / (1.0 + std::exp(-best)) : std::exp(best);
+    scores[b] = rule == ScoreRule::sigmoid ? 1.0 / (1.0 + std::exp(-best)) : std::exp(best);
   }
+  return scores;
 }
 
 void check_candidates(const KeyIndex& index, std::span<const StreamRange> candidates) {
@@ -183,8 +185,8 @@ void check_candidates(const KeyIndex& index, std::span<const StreamRange> candid
 
 }  // namespace
 
-std::vector<double> score_blocks(const KeyIndex& index, std::span<const HeadQueries> queries,
-                                 std::span<const StreamRange> candidates, ScoreRule rule) {
+std::vector<std::vector<double>> score_by_head(const KeyIndex& index, std::span<const HeadQueries> queries,
+                                               std::span<const StreamRange> candidates, ScoreRule rule) {
   check_candidates(index, candidates);
   const auto dim = static_cast<std::size_t>(index.key_dim());
   std::map<std::size_t, std::vector<HeadRun>> by_kv_head;
@@ -193,7 +195,7 @@ std::vector<double> score_blocks(const KeyIndex& index, std::span<const HeadQuer
     MODELD_CHECK(head.queries.size() == head.local_lse.size() * dim);
     if (!head.local_lse.empty()) by_kv_head[head.kv_head].push_back({&head, {}, {}, {}});
   }
-  std::vector<double> scores(candidates.size(), 0.0);
+  std::vector<std::vector<double>> scores(queries.size(), std::vector<double>(candidates.size(), 0.0));
   for (auto& [kv_head, runs] : by_kv_head) {
     for (HeadRun& run : runs) {
       run.queries = pack(*run.head, dim);
@@ -204,10 +206,27 @@ std::vector<double> score_blocks(const KeyIndex& index, std::span<const HeadQuer
     for (std::size_t b = 0; b < candidates.size(); ++b) {
       if (!candidates[b].empty()) pass.block(candidates[b], b, runs);
     }
-    for (const HeadRun& run : runs) add_head(run, candidates, rule, scores);
+    for (const HeadRun& run : runs)
+      scores[static_cast<std::size_t>(run.head - queries.data())] = head_scores(run, candidates, rule);
     runs.clear();
   }
   return scores;
+}
+
+std::vector<double> sum_of_heads(std::span<const std::vector<double>> by_head) {
+  if (by_head.empty()) return {};
+  std::vector<double> sums(by_head.front().size(), 0.0);
+  for (const std::vector<double>& head : by_head) {
+    MODELD_CHECK(head.size() == sums.size());
+    for (std::size_t b = 0; b < sums.size(); ++b) sums[b] += head[b];
+  }
+  return sums;
+}
+
+std::vector<double> score_blocks(const KeyIndex& index, std::span<const HeadQueries> queries,
+                                 std::span<const StreamRange> candidates, ScoreRule rule) {
+  if (queries.empty()) return std::vector<double>(candidates.size(), 0.0);
+  return sum_of_heads(score_by_head(index, queries, candidates, rule));
 }
 
 double log_sum_exp(std::span<const float> query, std::span<const float> keys, std::size_t visible) {

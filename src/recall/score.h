@@ -42,6 +42,13 @@ struct BlockScore {
 std::vector<double> score_blocks(const KeyIndex& index, std::span<const HeadQueries> queries,
                                  std::span<const StreamRange> candidates, ScoreRule rule);
 
+/// The same, each head's share by itself: [query head][candidate]. Scores of more query tokens are the larger of both,
+/// head by head: score_by_head(a and b) = max(score_by_head(a), score_by_head(b)).
+std::vector<std::vector<double>> score_by_head(const KeyIndex& index, std::span<const HeadQueries> queries,
+                                               std::span<const StreamRange> candidates, ScoreRule rule);
+/// One score per candidate.
+std::vector<double> sum_of_heads(std::span<const std::vector<double>> by_head);
+
 /// The plain-loop version that the SIMD one is tested against.
 std::vector<double> score_blocks_reference(const KeyIndex& index, std::span<const HeadQueries> queries,
                                            std::span<const StreamRange> candidates, ScoreRule rule);

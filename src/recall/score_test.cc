@@ -218,5 +218,28 @@ RC_GTEST_PROP(ScoreBlocks, SigmoidScoresDoNotDependOnTheOtherCandidates, ()) {
   }
 }
 
+RC_GTEST_PROP(ScoreByHead, MoreQueryTokensGiveTheLargerScoreHeadByHead, (std::uint32_t seed)) {
+  const auto tokens = *rc::gen::inRange(1, 300);
+  Engine engine(seed);
+  const KeyIndex index = make_index(engine, 2, 16, tokens);
+  const auto blocks = random_blocks(tokens);
+  const std::vector<HeadQueries> first{make_queries(engine, 0, 3, 16, 2.0F), make_queries(engine, 1, 2, 16, 2.0F)};
+  const std::vector<HeadQueries> more{make_queries(engine, 0, 4, 16, 2.0F), make_queries(engine, 1, 0, 16, 2.0F)};
+  std::vector<HeadQueries> both = first;
+  for (std::size_t h = 0; h < both.size(); ++h) {
+    both[h].queries.insert(both[h].queries.end(), more[h].queries.begin(), more[h].queries.end());
+    both[h].local_lse.insert(both[h].local_lse.end(), more[h].local_lse.begin(), more[h].local_lse.end());
+  }
+  for (const ScoreRule rule : {ScoreRule::sigmoid, ScoreRule::full}) {
+    const auto a = score_by_head(index, first, blocks, rule);
+    const auto b = score_by_head(index, more, blocks, rule);
+    const auto together = score_by_head(index, both, blocks, rule);
+    RC_ASSERT(score_blocks(index, both, blocks, rule) == sum_of_heads(together));
+    for (std::size_t h = 0; h < both.size(); ++h)
+      for (std::size_t block = 0; block < blocks.size(); ++block)
+        RC_ASSERT(together[h][block] == std::max(a[h][block], b[h][block]));
+  }
+}
+
 }  // namespace
 }  // namespace modeld

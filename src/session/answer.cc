@@ -64,11 +64,10 @@ Status SessionImpl::make_ready(const QuestionTokens& tokens, Answer& answer, con
       MODELD_TRY_VOID(make_resident());
     }
   }
-  if (question_tokens_per_second_ > 0.0) {
-    answer.predicted_seconds = plan.predicted_seconds + question_tokens * 2 / question_tokens_per_second_;
-  } else {
-    answer.predicted_seconds = plan.predicted_seconds;
-  }
+  const double speed =
+      question_tokens_per_second_ > 0.0 ? question_tokens_per_second_ : calibration_.prefill_tokens_per_second;
+  answer.predicted_seconds = plan.predicted_seconds;
+  if (speed > 0.0) answer.predicted_seconds += question_tokens * (exact_ ? 1 : 2) / speed;
   return {};
 }
 

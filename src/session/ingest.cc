@@ -4,7 +4,7 @@
 //   isolated: in a lane of its own, behind the sinks and a run-up that is dropped. Several lanes fill a batch. The cost
 //   of a token does
 //             not depend on the stream's length, nor does the block's KV depend on anything but sinks, run-up and its
-//             own tokens.
+//             own tokens. A block that the stream had before, behind the same run-up, is not computed again.
 //   streamed: in sequence 0, behind sinks and a window of what came before. When places run out the window moves down
 //   (one
 //             amortised shift), and what leaves it has long been parked.
@@ -17,6 +17,9 @@
 
 namespace modeld {
 namespace {
+
+/// Blocks that need no computing go by too fast to tell of each.
+constexpr std::size_t kReportBlocks = 64;
 
 std::span<const Token> slice(const std::vector<Token>& tokens, StreamRange range) {
   return std::span(tokens).subspan(static_cast<std::size_t>(range.begin.get()), static_cast<std::size_t>(range.size()));
@@ -43,7 +46,6 @@ Status SessionImpl::begin_work(const CancelFlag* cancel) {
   MODELD_TRY_VOID(check_cancel(cancel));
   engine_.clear_cancel();
   MODELD_TRY(const IngestPlan plan, this->plan());
-  predicted_ingest_seconds_ = plan.predicted_seconds;
   if (exact_ != plan.exact) resident_valid_ = false;
   if (exact_ && !plan.exact) leave_exact();
   exact_ = plan.exact;
@@ -149,12 +151,24 @@ StreamRange SessionImpl::run_up_of(StreamRange block) const {
 
 Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFlag* cancel) {
   const auto total = static_cast<std::uint64_t>(text_.end().get());
+  const auto tell = [&] {
+    report(progress, "reading the text", static_cast<std::uint64_t>(blocks_[blocks_done_ - 1].range.end.get()), total,
+           "tokens");
+  };
   while (blocks_done_ < blocks_.size()) {
     MODELD_TRY_VOID(check_cancel(cancel));
+    MODELD_TRY(const bool repeated, park_repeated(blocks_done_));
+    if (repeated) {
+      ++blocks_done_;
+      if (blocks_done_ % kReportBlocks == 0 || blocks_done_ == blocks_.size()) tell();
+      continue;
+    }
     std::vector<StreamRange> group;
     std::int64_t tokens = 0;
     while (group.size() < static_cast<std::size_t>(kLanes) && blocks_done_ + group.size() < blocks_.size()) {
-      const StreamRange range = blocks_[blocks_done_ + group.size()].range;
+      const std::size_t next = blocks_done_ + group.size();
+      if (!group.empty() && repeats(next)) break;
+      const StreamRange range = blocks_[next].range;
       const std::int64_t more = range.end - run_up_of(range).begin;
       const std::int64_t room = std::min<std::int64_t>(kBatchTokens, cells_ - sinks_end_.get());
       if (!group.empty() && tokens + more > room) break;
@@ -168,9 +182,34 @@ Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFl
       recomputed_since_ += run_up_of(group[i]).size();
       ++blocks_done_;
     }
-    report(progress, "reading the text", static_cast<std::uint64_t>(group.back().end.get()), total, "tokens");
+    tell();
   }
   return {};
+}
+
+BlockKey SessionImpl::key_of(std::size_t block) const {
+  const StreamRange range = blocks_[block].range;
+  const std::span<const Token> tokens = slice(text_.tokens(), range);
+  const Digest128 identity = engine_.identity().digest();
+  const Digest128 sinks = hash_tokens(slice(text_.tokens(), {StreamPos(0), sinks_end_}));
+  if (policy_.origin == KvOrigin::isolated)
+    return isolated_key(identity, sinks, slice(text_.tokens(), run_up_of(range)), tokens);
+  const std::optional<BlockRecord> before = block == 0 ? std::nullopt : store_.record(id_, blocks_[block - 1].range);
+  return streamed_key(identity, sinks, policy_.stream_window, before ? before->key : BlockKey{}, tokens);
+}
+
+bool SessionImpl::repeats(std::size_t block) const {
+  const BlockKey key = key_of(block);
+  return first_with_key_.contains(key) && store_.find(key) != nullptr;
+}
+
+Result<bool> SessionImpl::park_repeated(std::size_t block) {
+  const BlockKey key = key_of(block);
+  const auto first = first_with_key_.find(key);
+  if (first == first_with_key_.end() || store_.find(key) == nullptr) return false;
+  MODELD_TRY_VOID(record_block(block, key, {}));
+  index_->append_copy(first->second);
+  return true;
 }
 
 Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> ranges) {
@@ -223,24 +262,20 @@ Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const Stre
 
 Status SessionImpl::charge_index() { return store_.charge(id_, index_->bytes() + lexical_.bytes() + text_.bytes()); }
 
-Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys) {
+Status SessionImpl::record_block(std::size_t block, const BlockKey& key, KvPayload payload) {
   const StreamRange range = blocks_[block].range;
-  const std::span<const Token> tokens = slice(text_.tokens(), range);
-  const Digest128 identity = engine_.identity().digest();
-  const Digest128 sinks = hash_tokens(slice(text_.tokens(), {StreamPos(0), sinks_end_}));
-  BlockKey key;
-  if (policy_.origin == KvOrigin::isolated) {
-    key = isolated_key(identity, sinks, slice(text_.tokens(), run_up_of(range)), tokens);
-  } else {
-    const std::optional<BlockRecord> before = block == 0 ? std::nullopt : store_.record(id_, blocks_[block - 1].range);
-    key = streamed_key(identity, sinks, policy_.stream_window, before ? before->key : BlockKey{}, tokens);
-  }
   MODELD_TRY_VOID(charge_index());
-  MODELD_TRY(const BlockRecord kept,
-             store_.put(id_, range, blocks_[block].cls, policy_.origin, key, tokens, std::move(payload), turn_));
+  MODELD_TRY(const BlockRecord kept, store_.put(id_, range, blocks_[block].cls, policy_.origin, key,
+                                                slice(text_.tokens(), range), std::move(payload), turn_));
   static_cast<void>(kept);
-  index_->append(keys, static_cast<std::int32_t>(range.size()));
+  first_with_key_.try_emplace(key, range);
   lexical_.append(text_.text(range));
+  return {};
+}
+
+Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys) {
+  MODELD_TRY_VOID(record_block(block, key_of(block), std::move(payload)));
+  index_->append(keys, static_cast<std::int32_t>(blocks_[block].range.size()));
   return {};
 }
 

@@ -144,7 +144,8 @@ Result<IngestPlan> SessionImpl::plan() const {
       ingest_tokens_per_second_ > 0.0 ? ingest_tokens_per_second_ : calibration_.prefill_tokens_per_second;
   if (speed > 0.0) {
     const std::int64_t done = blocks_done_ == 0 ? 0 : blocks_[blocks_done_ - 1].range.end.get();
-    plan.predicted_seconds = static_cast<double>(plan.stream_tokens - done + policy_.recent) / speed;
+    const std::int64_t recent = resident_valid_ ? 0 : std::min<std::int64_t>(policy_.recent, plan.stream_tokens);
+    plan.predicted_seconds = static_cast<double>(plan.stream_tokens - done + recent) / speed;
   }
   return plan;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "plan/placement.h"
 #include "recall/key_index.h"
 #include "recall/lexical.h"
+#include "recall/score.h"
+#include "session/attended.h"
 #include "session/frame.h"
 #include "session/session.h"
 #include "session/stream_text.h"
@@ -66,7 +69,6 @@ class SessionImpl final : public Session {
   std::string check_integrity() const override;
 
  private:
-  struct Probe;  // the question's tokens and what its probe pass recorded
   struct QuestionTokens {
     std::vector<Token> before;   // separator
     std::vector<Token> content;  // the user's words: they alone give the queries
@@ -99,6 +101,12 @@ class SessionImpl final : public Session {
   };
   Result<Isolated> compute_isolated(std::span<const StreamRange> ranges);
   [[nodiscard]] StreamRange run_up_of(StreamRange block) const;
+  [[nodiscard]] BlockKey key_of(std::size_t block) const;
+  /// Whether an equal block (tokens, sinks and run-up) came before in the stream, and its KV is still there.
+  [[nodiscard]] bool repeats(std::size_t block) const;
+  /// Parks and indexes a block that repeats an earlier one, without computing it; false if it does not.
+  Result<bool> park_repeated(std::size_t block);
+  Status record_block(std::size_t block, const BlockKey& key, KvPayload payload);
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
   Status charge_index();
 
@@ -115,12 +123,17 @@ class SessionImpl final : public Session {
   Status admit_block(std::size_t block, Place at);
 
   // retrieve.cc
-  Result<Probe> probe(const QuestionTokens& question);
+  /// What calibration found to look with: queries of the retrieval heads, keys of the index's.
+  [[nodiscard]] ObserveSpec retrieval_heads() const;
+  /// What is resident between two questions, for the scorer.
+  [[nodiscard]] AttendedKeys attended() const;
+  /// Computes the question behind the recent window, to see its queries, and takes it away again.
+  Result<std::vector<HeadQueries>> probe(const QuestionTokens& question);
   struct Relevance {
     std::vector<double> scores;  // one a block, > 0 for those worth reading
     std::int32_t blocks = 0;     // how many of the best to read
   };
-  [[nodiscard]] Relevance score(const Probe& probe, const Question& question) const;
+  [[nodiscard]] Relevance score(std::span<const HeadQueries> queries, const Question& question) const;
   /// By fused ranks, or by the question's own oracle.
   Result<Relevance> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
   [[nodiscard]] Passage passage(std::size_t block, double score) const;
@@ -149,6 +162,8 @@ class SessionImpl final : public Session {
   std::vector<Block> blocks_;    // all of the stream behind the sinks
   std::size_t blocks_done_ = 0;  // of them are parked and indexed
   StreamPos sinks_end_;          // 0 until computed
+  /// Where content was first: the rows of the index that a repetition takes over.
+  std::map<BlockKey, StreamRange> first_with_key_;
   std::unique_ptr<KeyIndex> index_;
   LexicalIndex lexical_;
 
@@ -173,18 +188,6 @@ class SessionImpl final : public Session {
   // Measured speeds, for predictions; 0 until known.
   double ingest_tokens_per_second_ = 0.0;
   double question_tokens_per_second_ = 0.0;
-  double predicted_ingest_seconds_ = 0.0;
-};
-
-struct SessionImpl::Probe {
-  /// Per retrieval head (calibration order): content tokens × key_dim, un-rotated.
-  std::vector<std::vector<float>> queries;
-  /// Per index KV head: all probe tokens × key_dim, un-rotated.
-  std::vector<std::vector<float>> keys;
-  /// Where the probe's first token stood, and which of its tokens are content.
-  Place at;
-  std::int32_t content_begin = 0;
-  std::int32_t content_count = 0;
 };
 
 }  // namespace modeld

@@ -221,6 +221,42 @@ TEST(Session, TextAppendedLaterIsFoundAndTheOldIsReused) {
   EXPECT_EQ(session->check_integrity(), "");
 }
 
+TEST(Session, TextThatComesTwiceIsComputedOnceAndFoundInBothPlaces) {
+  World world(30'000, 4);
+  const std::string once = world.text;
+  const auto alone = world.open_with_text(World::settings());
+  const Answer first = must(alone->ask(question_of(world.needles[1])));
+  world.text = once + once;
+  const auto session = world.open_with_text(World::settings());
+  ASSERT_TRUE(session->ingest());
+  const std::vector<StreamRange> blocks = session->blocks();
+  const Answer answer = must(session->ask(question_of(world.needles[1])));
+  EXPECT_TRUE(answer_begins(answer.text, world.needles[1].answer)) << answer.text;
+  expect_counts(answer);
+  EXPECT_EQ(session->check_integrity(), "");
+  // Of the repetition only the blocks around the seam are new.
+  EXPECT_GT(session->stream_tokens(), 2 * alone->stream_tokens() - 64);
+  EXPECT_LT(answer.computed_tokens, first.computed_tokens + 8 * 128);
+  // Both copies have the same score, so both are ranked first.
+  const auto ranked = session->retrieve(question_of(world.needles[1]), 2);
+  ASSERT_TRUE(ranked && ranked->size() == 2);
+  EXPECT_EQ((*ranked)[0].text, (*ranked)[1].text);
+  EXPECT_NE((*ranked)[0].range, (*ranked)[1].range);
+}
+
+TEST(Session, TextThatComesTwiceIsComputedAgainWhereItsFirstCopyWasDropped) {
+  World world(60'000, 4, {}, 9 << 20U);
+  world.text += world.text;
+  const auto session = world.open_with_text(World::settings());
+  for (const Needle& needle : world.needles) {
+    const Answer answer = must(session->ask(question_of(needle)));
+    EXPECT_TRUE(answer_begins(answer.text, needle.answer)) << needle.sentence << " → " << answer.text;
+    EXPECT_GT(answer.dropped_tokens, 0);
+    expect_counts(answer);
+    EXPECT_EQ(session->check_integrity(), "");
+  }
+}
+
 TEST(Session, PassagesNameTheirSourceAndLines) {
   World world;
   const auto session = world.open_with_text(World::settings());
