@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -15,6 +16,7 @@
 #include "engine/llama/barriers.h"
 #include "engine/llama/describe.h"
 #include "engine/llama/devices.h"
+#include "engine/llama/memory.h"
 #include "engine/llama/open.h"
 #include "engine/llama/plain.h"
 #include "engine/llama/requantize.h"
@@ -22,20 +24,12 @@
 namespace modeld {
 namespace {
 
-// What llama.cpp reserves for computing a batch: logits, the widest activations of a layer, and the attention mask.
-std::int64_t llama_compute_bytes(const ModelGeometry& geometry, std::int32_t cells) {
-  const std::int64_t batch = ContextSpec{}.batch;
-  std::int64_t attention = 0;
-  for (const LayerGeometry& layer : geometry.layers)
-    attention = std::max(attention, std::int64_t{layer.heads} * (layer.key_dim + layer.value_dim));
-  const std::int64_t activations = 8 * std::int64_t{geometry.embedding} + attention;
-  return batch * std::int64_t{sizeof(float)} * (geometry.vocabulary + activations + cells);
-}
-
 EngineEntry llama_entry() {
   return {describe_llama,
           llama_devices,
-          llama_compute_bytes,
+          [](const ModelGeometry& geometry, std::int32_t cells) {
+            return foreseen_compute_bytes(geometry, cells, ContextSpec{}.batch);
+          },
           [](const std::filesystem::path& path, const ProgressSink& progress, const CancelFlag* cancel) {
             return open_llama(path, {}, progress, cancel);
           },

@@ -41,7 +41,7 @@ struct ContextSpec {
   /// Sequences that the caller uses.
   std::int32_t sequences = 1;
   KvType kv_type = KvType::f16;
-  /// Tokens computed in one pass; larger batches are split at multiples of it.
+  /// Tokens computed in one pass; larger batches are split at multiples of it. 0: the engine's choice.
   std::int32_t batch = 512;
   /// 0: the engine's choice for this machine.
   std::int32_t threads = 0;
@@ -144,7 +144,8 @@ class Engine {
   /// or was moved since it was computed (a cold copy must be pristine); unsupported_operation where a windowed layer
   /// has lost it.
   virtual Result<KvPayload> export_range(SeqId seq, PlaceRange places) = 0;
-  /// Drops places from one sequence; cells that no sequence holds become free. Places not resident are ignored.
+  /// Drops places from one sequence; cells that no sequence holds become free. Places not resident are ignored, an
+  /// empty range drops nothing. Errors: engine_misuse for a negative or reversed range.
   virtual Status evict(SeqId seq, PlaceRange places) = 0;
   /// Puts a payload into `seq` with its first token at `at`, rotating once from the payload's own places. The target
   /// places must be free in `seq`. Errors: engine_misuse, engine_no_cells, payload_invalid; nothing is changed then.

@@ -52,6 +52,10 @@ TEST_P(Rules, MisusedSurgeryChangesNothing) {
   refuse("export from no sequence", [&] { return e.export_range(bad, places(0, 5)); });
 
   refuse("evict from no sequence", [&] { return e.evict(-1, places(0, 5)); });
+  refuse("evict of a reversed range", [&] { return e.evict(0, places(10, 5)); });
+  refuse("evict of negative places", [&] { return e.evict(0, places(-5, 5)); });
+  must(e.evict(0, places(5, 5)));
+  must(e.evict(0, places(20, 30)));
   refuse("evict from a sequence too many", [&] { return e.evict(bad, places(0, 5)); });
 
   refuse("admit over taken places", [&] { return e.admit(0, payload, Place(0)); });
@@ -115,6 +119,13 @@ TEST_P(Rules, ABadSpecIsRefusedAndTheOpenContextStays) {
   refuse("negative threads", {.cells = 256, .sequences = 1, .kv_type = KvType::f16, .batch = 64, .threads = -1});
   expect_extent(0, 0, 10);
   feed(std::span(prompt).subspan(10));
+}
+
+TEST_P(Rules, ZeroesInASpecAreResolved) {
+  must(engine().open_context({.cells = 256, .sequences = 1, .kv_type = KvType::f16, .batch = 0, .threads = 0}));
+  EXPECT_GT(engine().context().batch, 0);
+  EXPECT_GT(engine().context().threads, 0);
+  feed(story(40));
 }
 
 }  // namespace

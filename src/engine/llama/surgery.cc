@@ -59,12 +59,10 @@ Result<KvPayload> LlamaEngine::export_range(SeqId seq, PlaceRange places) {
 Status LlamaEngine::evict(SeqId seq, PlaceRange places) {
   MODELD_TRY_VOID(require_context());
   MODELD_TRY_VOID(open_->ledger.check_sequence(seq));
-  if (places.empty()) return {};
-  // llama.cpp reads a negative place as "from the start".
-  const PlaceRange range{std::max(places.begin, Place(0)), places.end};
-  if (range.empty()) return {};
-  drop(seq, range);
-  open_->ledger.enter_evict(seq, range);
+  if (places.begin == places.end && places.begin.get() >= 0) return {};
+  MODELD_TRY_VOID(open_->ledger.check_range(places));
+  drop(seq, places);
+  open_->ledger.enter_evict(seq, places);
   return {};
 }
 

@@ -94,9 +94,9 @@ Result<std::string> ScriptedEngine::render_chat(std::span<const ChatMessage> mes
 }
 
 Status ScriptedEngine::open_context(const ContextSpec& spec) {
-  if (spec.cells <= 0 || spec.sequences <= 0 || spec.batch <= 0 || spec.threads < 0) {
+  if (spec.cells <= 0 || spec.sequences <= 0 || spec.batch < 0 || spec.threads < 0) {
     return fail(
-        ErrorCode::bad_argument, "Cells, sequences and batch must be above 0, threads 0 or more.",
+        ErrorCode::bad_argument, "Cells and sequences must be above 0, batch and threads 0 or more.",
         {{"cells", spec.cells}, {"sequences", spec.sequences}, {"batch", spec.batch}, {"threads", spec.threads}});
   }
   const std::int64_t kv = spec.cells * geometry_.kv_bytes_per_token(spec.kv_type);
@@ -107,6 +107,7 @@ Status ScriptedEngine::open_context(const ContextSpec& spec) {
   }
   close_context();
   spec_ = spec;
+  if (spec_.batch == 0) spec_.batch = ContextSpec{}.batch;
   spec_.threads = 1;
   cells_.emplace(spec.cells, spec.sequences, spec.kv_type);
   return {};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/digest.h"
+#include "engine/llama/memory.h"
 #include "engine/llama/on_model/test_model.h"
 
 namespace modeld {
@@ -217,6 +218,19 @@ TEST(LlamaMisuse, EveryGuardedCallIsAnErrorValueAndChangesNothing) {
   expect_code(engine.open_context({.cells = 0}), ErrorCode::bad_argument);
   expect_code(engine.open_context({.cells = 256, .sequences = 1000}), ErrorCode::bad_argument);
   expect_code(engine.open_context({.cells = 2000000000}), ErrorCode::device_budget_exceeded);
+}
+
+TEST(LlamaMemory, ComputeBuffersTakeNoMoreThanForeseenAndNotFarLess) {
+  Engine& engine = opened(smollm2());
+  for (const std::int32_t cells : {1024, 2560, 8192}) {
+    for (const std::int32_t sequences : {1, 5}) {
+      expect_ok(engine.open_context({.cells = cells, .sequences = sequences}));
+      const std::int64_t foreseen =
+          foreseen_compute_bytes(engine.geometry(), engine.context().cells, engine.context().batch);
+      EXPECT_LE(engine.memory().compute, foreseen) << cells << " cells, " << sequences << " sequences";
+      EXPECT_GE(engine.memory().compute * 2, foreseen) << cells << " cells, " << sequences << " sequences";
+    }
+  }
 }
 
 TEST(LlamaMemory, TheBytesAreThoseOfTheGeometry) {
