@@ -205,6 +205,28 @@ std::span<const std::string_view> pool_words(Pool pool) {
       return kStones;
     case Pool::tool:
       return kTools;
+    case Pool::spot:
+      return kSpots;
+    case Pool::room:
+      return kRooms;
+    case Pool::trade:
+      return kTrades;
+    case Pool::dish:
+      return kDishes;
+    case Pool::cause:
+      return kCauses;
+    case Pool::pet:
+      return kPets;
+    case Pool::land:
+      return kLands;
+    case Pool::sport:
+      return kSports;
+    case Pool::ride:
+      return kRides;
+    case Pool::fear:
+      return kFears;
+    case Pool::instrument:
+      return kPlaying;
   }
   return {};
 }

@@ -7,7 +7,29 @@
 namespace modeld::facts {
 
 /// What a single fact's answer is drawn from.
-enum class Pool : unsigned char { digits, colour, animal, fruit, metal, tree, drink, cloth, stone, tool };
+enum class Pool : unsigned char {
+  digits,
+  colour,
+  animal,
+  fruit,
+  metal,
+  tree,
+  drink,
+  cloth,
+  stone,
+  tool,
+  spot,
+  room,
+  trade,
+  dish,
+  cause,
+  pet,
+  land,
+  sport,
+  ride,
+  fear,
+  instrument,
+};
 
 /// "The {attribute} of the {holder} is {value}."
 struct SingleRow {
@@ -30,6 +52,16 @@ struct ParaphraseRow {
   std::span<const std::string_view> answers;
 };
 std::span<const ParaphraseRow> paraphrase_rows();
+
+/// A fact and a question about it that share no content word.
+struct UnrelatedRow {
+  std::string_view before;    // sentence up to the answer
+  std::string_view after;     // sentence after the answer
+  std::string_view question;  // whole
+  std::string_view prefix;    // answer prefix
+  Pool pool;
+};
+std::span<const UnrelatedRow> unrelated_rows();
 
 /// As many first names as last names, none of which occurs twice.
 std::span<const std::string_view> first_names();

@@ -45,23 +45,33 @@ std::string sentence_case(std::string text) {
   return text;
 }
 
+/// Deals each pool's words in a seeded order, all of them before any comes again.
+class Dealer {
+ public:
+  explicit Dealer(SeededRandom& random) : random_(random) {}
+  std::string_view deal(facts::Pool pool) {
+    const auto words = facts::pool_words(pool);
+    auto& left = left_[pool];
+    if (left.empty()) left = choose(random_, words.size(), words.size());
+    const std::string_view word = words[left.back()];
+    left.pop_back();
+    return word;
+  }
+
+ private:
+  SeededRandom& random_;
+  std::map<facts::Pool, std::vector<std::size_t>> left_;
+};
+
 std::vector<Needle> make_single(SeededRandom& random, std::size_t count) {
   const auto rows = facts::single_rows();
   std::set<std::size_t> numbers;
-  std::map<facts::Pool, std::vector<std::size_t>> words;  // each pool's words in a seeded order, dealt from the back
+  Dealer dealer(random);
   std::vector<Needle> needles;
   for (const std::size_t i : choose(random, rows.size(), count)) {
     const facts::SingleRow& row = rows[i];
-    std::string value;
-    if (row.pool == facts::Pool::digits) {
-      value = fresh_number(random, numbers, 4);
-    } else {
-      const auto pool = facts::pool_words(row.pool);
-      auto& left = words[row.pool];
-      if (left.empty()) left = choose(random, pool.size(), pool.size());
-      value = pool[left.back()];
-      left.pop_back();
-    }
+    const bool number = row.pool == facts::Pool::digits;
+    const std::string value = number ? fresh_number(random, numbers, 4) : std::string(dealer.deal(row.pool));
     const std::string what = fmt::format("the {} of the {}", row.attribute, row.holder);
     const bool countable = row.pool == facts::Pool::animal || row.pool == facts::Pool::tool;
     const std::string_view is = countable ? "is the" : "is";
@@ -112,6 +122,22 @@ std::vector<Needle> make_paraphrase(SeededRandom& random, std::size_t count) {
   return needles;
 }
 
+std::vector<Needle> make_unrelated(SeededRandom& random, std::size_t count) {
+  const auto rows = facts::unrelated_rows();
+  Dealer dealer(random);
+  std::vector<Needle> needles;
+  for (const std::size_t i : choose(random, rows.size(), count)) {
+    const facts::UnrelatedRow& row = rows[i];
+    const std::string_view answer = dealer.deal(row.pool);
+    needles.push_back({.kind = NeedleKind::unrelated,
+                       .sentence = std::string(row.before) + std::string(answer) + std::string(row.after),
+                       .question = std::string(row.question),
+                       .answer = std::string(answer),
+                       .answer_prefix = std::string(row.prefix)});
+  }
+  return needles;
+}
+
 }  // namespace
 
 std::string_view to_text(NeedleKind kind) {
@@ -122,6 +148,8 @@ std::string_view to_text(NeedleKind kind) {
       return "lookalike";
     case NeedleKind::paraphrase:
       return "paraphrase";
+    case NeedleKind::unrelated:
+      return "unrelated";
     case NeedleKind::passkey:
       return "passkey";
   }
@@ -136,6 +164,8 @@ std::size_t needles_max(NeedleKind kind) {
       return facts::cities().size();
     case NeedleKind::paraphrase:
       return std::min(facts::first_names().size(), facts::last_names().size());
+    case NeedleKind::unrelated:
+      return facts::unrelated_rows().size();
     case NeedleKind::passkey:
       return 1;  // a second key would answer the first one's question
   }
@@ -152,6 +182,8 @@ std::vector<Needle> make_needles(NeedleKind kind, std::size_t count, std::uint64
       return make_lookalike(random, count);
     case NeedleKind::paraphrase:
       return make_paraphrase(random, count);
+    case NeedleKind::unrelated:
+      return make_unrelated(random, count);
     case NeedleKind::passkey:
       break;
   }

@@ -19,6 +19,8 @@ enum class NeedleKind : std::uint8_t {
   lookalike,
   /// Asked in other words that keep the name.
   paraphrase,
+  /// Asked without any content word of the fact.
+  unrelated,
   /// The classic "The pass key is 12345. Remember it."
   passkey,
 };

@@ -11,7 +11,8 @@
 namespace modeld {
 namespace {
 
-constexpr std::array kKinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase, NeedleKind::passkey};
+constexpr std::array kKinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase,
+                               NeedleKind::unrelated, NeedleKind::passkey};
 
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result;
@@ -31,7 +32,7 @@ bool is_function_word(const std::string& word) {
   static const std::set<std::string> kWords = {
       "a",    "an",   "the", "of",   "is",    "was",  "in",    "at",  "to",    "on",    "for",  "from",  "by",
       "with", "what", "did", "does", "which", "who",  "as",    "s",   "where", "it",    "that", "do",    "can",
-      "than", "so",   "and", "be",   "up",    "have", "could", "are", "than",  "while", "near", "under", "behind"};
+      "than", "so",   "and", "his", "be",   "up",    "have", "could", "are", "than",  "while", "near", "under", "behind"};
   return kWords.contains(word);
 }
 
@@ -39,6 +40,7 @@ TEST(Needles, OffersAtLeastSixtyOfEachKindThatIsAskedInNumbers) {
   EXPECT_GE(needles_max(NeedleKind::single), 60U);
   EXPECT_GE(needles_max(NeedleKind::lookalike), 60U);
   EXPECT_GE(needles_max(NeedleKind::paraphrase), 60U);
+  EXPECT_GE(needles_max(NeedleKind::unrelated), 40U);
   EXPECT_EQ(needles_max(NeedleKind::passkey), 1U);
 }
 
@@ -93,6 +95,18 @@ TEST(Needles, AParaphraseSharesTheNameAndNoOtherContentWord) {
       for (const std::string& word : words(needle.question))
         if (!is_function_word(word) && std::find(fact.begin(), fact.end(), word) != fact.end()) shared.insert(word);
       EXPECT_EQ(shared.size(), 2U) << needle.sentence << " / " << needle.question;  // first and last name
+    }
+  }
+}
+
+TEST(Needles, AnUnrelatedQuestionSharesNoContentWordWithItsFactAndNeitherDoesItsPrefix) {
+  for (const Needle& needle : make_needles(NeedleKind::unrelated, needles_max(NeedleKind::unrelated), 4)) {
+    const auto fact = words(needle.sentence);
+    for (const std::string& said : {needle.question, needle.answer_prefix}) {
+      for (const std::string& word : words(said)) {
+        EXPECT_TRUE(is_function_word(word) || std::find(fact.begin(), fact.end(), word) == fact.end())
+            << word << ": " << needle.sentence << " / " << said;
+      }
     }
   }
 }
