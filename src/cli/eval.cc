@@ -46,7 +46,14 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command.add_option("--tokens", eval.tokens, "Length of each text (default 65536)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  command.add_option("--questions", eval.questions, "Questions a kind (default 52)")
+  command.add_option("--texts", eval.texts, "Texts of each corpus, planted with other seeds (default 1)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command
+      .add_option("--kinds", eval.kinds,
+                  "Some of single, lookalike, paraphrase, unrelated (default: all but unrelated)")
+      ->type_name("KIND");
+  command.add_option("--questions", eval.questions, "Questions a kind and text (default 52)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command.add_option("--passkeys", eval.passkeys, "Texts with a pass key in repeated filler (default 10; 0: none)")
@@ -61,7 +68,11 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command
       .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
-  command.add_flag("!--no-free-generation", eval.free_generation, "Only the forced answer prefix");
+  command
+      .add_option("--free-questions", eval.free_questions,
+                  "Questions a kind that are also answered without a forced prefix (default 20; 0: none)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
 }
 
 }  // namespace

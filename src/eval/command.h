@@ -28,14 +28,20 @@ struct EvalOptions {
   std::int32_t passkeys = 10;
   /// Length of each text.
   std::int64_t tokens = 65536;
-  /// Questions a kind.
+  /// Kinds of planted facts.
+  std::vector<std::string> kinds = {"single", "lookalike", "paraphrase"};
+  /// Questions a kind and text.
   std::int32_t questions = 52;
+  /// Texts of each corpus, planted with other seeds; one row for all of them. From the second on only fresh and ours
+  /// are run, to narrow their intervals.
+  std::int32_t texts = 1;
   /// Questions a text for the dense modes, and their lengths; the text cut to the window takes as many a kind.
   std::int32_t dense_questions = 20;
   std::vector<std::int32_t> dense_tokens = {12288, 16384};
   /// "fresh", "ours", "sinks+recent", "truncated", "dense", "oracle"; empty: all.
   std::vector<std::string> modes;
-  bool free_generation = true;
+  /// Questions a kind that are also answered freely, for fresh and ours; 0: none.
+  std::int32_t free_questions = 20;
   std::int32_t hot_tokens = 2500;
   KvType kv_type = KvType::f16;
   /// Of the cold store; 0: what the text needs.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <optional>
+
+#include "source/encoding.h"
 
 namespace modeld {
 namespace {
@@ -14,19 +17,10 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 14> kSuffixes = {".py", ".c",  ".h",  ".cc", ".cpp", ".hpp", ".js",
                                                         ".ts", ".go", ".rs", ".md", ".txt", ".sh",  ".java"};
 
+/// UTF-8 without NUL; the end may be inside a character, where the caller's limit cut it.
 bool is_utf8_text(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead == 0) return false;
-    const std::size_t length = lead < 0x80U ? 1 : lead >= 0xF0U ? 4 : lead >= 0xE0U ? 3 : lead >= 0xC2U ? 2 : 0;
-    if (length == 0 || lead > 0xF4U) return false;
-    if (i + length > text.size()) return i + 4 > text.size();  // cut short by the caller's limit
-    for (std::size_t k = 1; k < length; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0U) != 0x80U) return false;
-    i += length;
-  }
-  return true;
+  const std::optional<std::size_t> invalid = first_invalid_utf8(text);
+  return text.find('\0') == std::string_view::npos && (!invalid || *invalid + 4 > text.size());
 }
 
 Result<std::string> read_file(const fs::path& path, std::size_t bytes) {

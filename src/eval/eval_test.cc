@@ -87,7 +87,7 @@ Cell load(const EvalOptions& options, const std::string& name) {
   const auto begin = content.find(key) + key.size();
   Cell wanted;
   wanted.parameters = content.substr(begin, content.find('"', begin) - begin);
-  const auto first_dash = name.find('-');
+  const auto first_dash = name.find('-', name.find('.'));
   const auto second_dash = name.find('-', first_dash + 1);
   wanted.task = name.substr(0, first_dash);
   wanted.tokens = std::stoll(name.substr(first_dash + 1, second_dash - first_dash - 1));
@@ -110,10 +110,10 @@ TEST(Eval, OursAnswersWhereSinksAndWindowCannot) {
   const Status status =
       run_eval(*engine, scripted_calibration(), options, [&said](std::string_view text) { said += text; });
   ASSERT_TRUE(status) << to_text(status.error());
-  const Cell fresh = load(options, "prose.lookalike-8192-fresh.json");
-  const Cell ours = load(options, "prose.lookalike-8192-ours.json");
-  const Cell window = load(options, "prose.lookalike-8192-sinks+recent.json");
-  const Cell oracle = load(options, "prose.lookalike-8192-oracle.json");
+  const Cell fresh = load(options, "prose-1.lookalike-8192-fresh.json");
+  const Cell ours = load(options, "prose-1.lookalike-8192-ours.json");
+  const Cell window = load(options, "prose-1.lookalike-8192-sinks+recent.json");
+  const Cell oracle = load(options, "prose-1.lookalike-8192-oracle.json");
   EXPECT_EQ(ours.results.size(), 12U);
   EXPECT_GE(score(fresh), 0.9);
   EXPECT_GE(score(ours), 0.9);
@@ -123,13 +123,13 @@ TEST(Eval, OursAnswersWhereSinksAndWindowCannot) {
   EXPECT_GE(*ours.recall(4), 0.9);
   EXPECT_GE(*ours.recall(16), *ours.recall(1));
   // This model can only copy what followed the same words: it can answer few paraphrases, with any passage.
-  EXPECT_LE(score(load(options, "prose.paraphrase-8192-oracle.json")), 0.5);
+  EXPECT_LE(score(load(options, "prose-1.paraphrase-8192-oracle.json")), 0.5);
   // The text cut to the window holds an eighth of the facts, the first four thousand tokens all of those asked for.
-  EXPECT_LE(score(load(options, "prose.lookalike-8192-truncated.json")), 0.5);
-  const Cell dense = load(options, "prose.lookalike-8192-dense-4096.json");
+  EXPECT_LE(score(load(options, "prose-1.lookalike-8192-truncated.json")), 0.5);
+  const Cell dense = load(options, "prose-1.lookalike-8192-dense-4096.json");
   EXPECT_LE(dense.results.size(), 3U);
   EXPECT_GE(dense.results.size(), 1U);
-  EXPECT_NE(said.find("prose.lookalike 8192 ours: "), std::string::npos);
+  EXPECT_NE(said.find("prose-1.lookalike 8192 ours: "), std::string::npos);
   const std::string report = read(options.output / "report.md");
   EXPECT_NE(report.find("| prose.lookalike | 8192 | ours | 12 |"), std::string::npos) << report;
   EXPECT_NE(report.find("- Machine: "), std::string::npos);
@@ -141,20 +141,34 @@ TEST(Eval, FinishedCellsAreTakenFromTheFolderAndOtherParametersAreNot) {
   options.modes = {"ours", "fresh"};
   const auto engine = small_engine();
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}));
-  const auto before = fs::last_write_time(options.output / "prose.single-8192-ours.json");
+  const auto before = fs::last_write_time(options.output / "prose-1.single-8192-ours.json");
   std::size_t questions = 0;
   const ProgressSink count = [&questions](const Progress& p) { questions += p.unit == "questions" ? 1 : 0; };
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}, count));
   EXPECT_EQ(questions, 0U);
-  EXPECT_EQ(fs::last_write_time(options.output / "prose.single-8192-ours.json"), before);
+  EXPECT_EQ(fs::last_write_time(options.output / "prose-1.single-8192-ours.json"), before);
   // A damaged cell is measured again, and nothing but it.
-  write(options.output / "prose.single-8192-fresh.json", "{");
+  write(options.output / "prose-1.single-8192-fresh.json", "{");
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}, count));
   EXPECT_EQ(questions, 12U);
   questions = 0;
   options.hot_tokens = 1300;
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}, count));
   EXPECT_EQ(questions, 36U);  // ours of three kinds; fresh does not depend on the hot set
+}
+
+TEST(Eval, SeveralTextsOfACorpusAreOneRowAndOnlyTheFirstIsReadInEveryMode) {
+  const Folder folder;
+  EvalOptions options = small_options(folder);
+  options.texts = 2;
+  options.modes = {"fresh", "ours", "truncated"};
+  const auto engine = small_engine();
+  ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}));
+  EXPECT_TRUE(fs::exists(options.output / "prose-2.single-8192-ours.json"));
+  EXPECT_FALSE(fs::exists(options.output / "prose-2.single-8192-truncated.json"));
+  const std::string report = read(options.output / "report.md");
+  EXPECT_NE(report.find("| prose.lookalike | 8192 | ours | 24 |"), std::string::npos) << report;
+  EXPECT_NE(report.find("| prose.lookalike | 8192 | truncated | 9 |"), std::string::npos) << report;
 }
 
 TEST(Eval, CancelKeepsFinishedCellsAndSaysSo) {
@@ -180,7 +194,7 @@ TEST(Eval, PasskeyIsFoundAtEachPosition) {
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}));
   for (const char* name : {"passkey-1.passkey", "passkey-2.passkey", "passkey-3.passkey"})
     EXPECT_TRUE(fs::exists(options.output / (std::string(name) + "-8192-ours.json"))) << name;
-  EXPECT_NE(read(options.output / "report.md").find("| passkey | 8192 | ours | 3 | 1.00"), std::string::npos)
+  EXPECT_NE(read(options.output / "report.md").find("| passkey.passkey | 8192 | ours | 3 | 1.00"), std::string::npos)
       << read(options.output / "report.md");
 }
 
@@ -192,6 +206,19 @@ TEST(Eval, AnUnknownModeIsAnsweredWithTheRightOnes) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::bad_argument);
   EXPECT_NE(status.error().message.find("sinks+recent"), std::string::npos);
+}
+
+TEST(Eval, AnUnknownKindOfFactsIsAnsweredWithTheRightOnes) {
+  const Folder folder;
+  EvalOptions options = small_options(folder);
+  for (const std::vector<std::string>& kinds :
+       {std::vector<std::string>{"passkey"}, {"single", "single"}, {}, {"nonsense"}}) {
+    options.kinds = kinds;
+    const Status status = run_eval(*small_engine(), scripted_calibration(), options, {});
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::bad_argument);
+    EXPECT_NE(status.error().message.find("unrelated"), std::string::npos);
+  }
 }
 
 TEST(Dense, AsksWithoutChangingTheTextAndForgetsOnReset) {
@@ -220,7 +247,7 @@ TEST(Dense, AsksWithoutChangingTheTextAndForgetsOnReset) {
 
 TEST(Tasks, KindsAreSpreadOverFourDepthBandsAndLocatedByTokens) {
   const auto engine = small_engine();
-  const auto text = make_eval_text(*engine, "prose", filler_prose(200'000, 9), 16'384, 20, 4);
+  const auto text = make_eval_text(*engine, "prose", filler_prose(200'000, 9), 16'384, {.questions = 20, .seed = 4});
   ASSERT_TRUE(text) << to_text(text.error());
   EXPECT_EQ(text->items.size(), 60U);
   EXPECT_NEAR(static_cast<double>(text->offsets.tokens.size()), 16'384.0, 200.0);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/digest.h"
 #include "eval/dense.h"
@@ -29,6 +30,11 @@ std::vector<std::size_t> thin(const std::vector<std::size_t>& items, std::size_t
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < count; ++i) kept.push_back(items[i * items.size() / count]);
   return kept;
+}
+
+/// Those of a kind's items, ascending, that are also asked without a forced prefix.
+std::vector<std::size_t> free_items(const EvalJob& job, const std::vector<std::size_t>& items) {
+  return thin(items, static_cast<std::size_t>(job.options.free_questions));
 }
 
 QuestionResult start(const EvalItem& item) {
@@ -64,8 +70,10 @@ class SessionModes {
   Status run(Cell cell) {
     const std::vector<std::size_t> items = items_of(job_.text, cell.task);
     const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
+    const std::vector<std::size_t> freely = free_items(job_, items);
     for (const std::size_t i : items) {
-      MODELD_TRY(QuestionResult result, answer(i, cell.mode));
+      const bool free = cell.mode == kOurs && std::binary_search(freely.begin(), freely.end(), i);
+      MODELD_TRY(QuestionResult result, answer(i, cell.mode, free));
       cell.results.push_back(std::move(result));
       report(job_.progress, stage, cell.results.size(), items.size(), "questions");
     }
@@ -73,7 +81,7 @@ class SessionModes {
   }
 
  private:
-  Result<QuestionResult> answer(std::size_t i, std::string_view mode) {
+  Result<QuestionResult> answer(std::size_t i, std::string_view mode, bool freely) {
     const EvalItem& item = job_.text.items[i];
     QuestionResult result = start(item);
     MODELD_TRY(Question question, forced_question(job_.engine, item));
@@ -84,7 +92,7 @@ class SessionModes {
     result.seconds = watch.seconds();
     judge_forced(result, std::move(forced.text));
     if (mode != kOurs) return result;
-    if (job_.options.free_generation) {
+    if (freely) {
       MODELD_TRY(Answer free, session_.ask(free_question(item), {}, {}, job_.cancel));
       judge_free(result, std::move(free.text));
     }
@@ -128,8 +136,9 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
   } else {
     // Only what the model was given can be asked of it; the kinds share the questions.
     std::erase_if(items, [&](std::size_t i) { return job.text.items[i].token_end > runner.text_tokens(); });
-    const bool one_kind = job.text.items.size() == 1;
-    items = thin(items, one_kind ? limit : (limit + 2) / 3);
+    std::set<NeedleKind> kinds;
+    for (const EvalItem& item : job.text.items) kinds.insert(item.needle.kind);
+    items = thin(items, (limit + kinds.size() - 1) / kinds.size());
   }
   const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
   for (const std::size_t i : items) {
@@ -155,11 +164,11 @@ std::string parameters_of(const EvalJob& job, std::string_view mode) {
   const EvalOptions& o = job.options;
   std::string text = fmt::format("seed={} model={} text={}", o.seed, job.engine.identity().model.substr(0, 16),
                                  Hasher().text(job.text.text).finish().hex());
-  if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_generation);
+  if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_questions);
   if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
   return text + fmt::format(" hot={} kv={} calibration={} reading={} cold={} free={}", o.hot_tokens, to_text(o.kv_type),
                             job.calibration.digest().substr(0, 16), policy_text(job.calibration.reading), o.cold_bytes,
-                            o.free_generation);
+                            o.free_questions);
 }
 
 Status run_fresh(const EvalJob& job) {
@@ -168,6 +177,7 @@ Status run_fresh(const EvalJob& job) {
     MODELD_TRY(DenseRunner runner,
                DenseRunner::open(job.engine, static_cast<std::int32_t>(kPassageTokens) + 64, job.options.threads));
     const std::vector<std::size_t> items = items_of(job.text, cell.task);
+    const std::vector<std::size_t> freely = free_items(job, items);
     const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
     for (const std::size_t i : items) {
       const EvalItem& item = job.text.items[i];
@@ -181,7 +191,7 @@ Status run_fresh(const EvalJob& job) {
       MODELD_TRY(DenseAnswer forced, runner.ask(question, job.cancel));
       result.seconds = watch.seconds();
       judge_forced(result, std::move(forced.text));
-      if (job.options.free_generation) {
+      if (std::binary_search(freely.begin(), freely.end(), i)) {
         MODELD_TRY(DenseAnswer free, runner.ask(free_question(item), job.cancel));
         judge_free(result, std::move(free.text));
       }

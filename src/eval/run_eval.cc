@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "eval/cells.h"
 #include "eval/command.h"
@@ -13,6 +14,16 @@ namespace {
 
 /// Bytes of text that are read for one token wanted: more than any tokenizer leaves.
 constexpr std::size_t kBytesPerToken = 8;
+constexpr std::array kEvalKinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase,
+                                   NeedleKind::unrelated};
+
+/// Of kinds that can be planted by number; those of other names are left out.
+std::vector<NeedleKind> kinds_of(const std::vector<std::string>& names) {
+  std::vector<NeedleKind> kinds;
+  for (const NeedleKind kind : kEvalKinds)
+    if (std::find(names.begin(), names.end(), to_text(kind)) != names.end()) kinds.push_back(kind);
+  return kinds;
+}
 
 Status check(const EvalOptions& options, const Engine& engine) {
   const std::vector<std::string_view> known = eval_modes();
@@ -22,10 +33,17 @@ Status check(const EvalOptions& options, const Engine& engine) {
                   fmt::format("There is no mode \"{}\"; the modes are {}.", mode, fmt::join(known, ", ")));
     }
   }
-  if (options.tokens < 1024 || options.questions < 1 || options.output.empty()) {
+  if (options.kinds.empty() || kinds_of(options.kinds).size() != options.kinds.size()) {
+    std::vector<std::string_view> kinds;
+    for (const NeedleKind kind : kEvalKinds) kinds.push_back(to_text(kind));
+    return fail(ErrorCode::bad_argument, fmt::format("The kinds of facts are {}; name some of them, each once.",
+                                                     fmt::join(kinds, ", ")));
+  }
+  if (options.tokens < 1024 || options.questions < 1 || options.texts < 1 || options.output.empty()) {
     return fail(ErrorCode::bad_argument,
-                "An evaluation needs texts of at least 1024 tokens, one question a kind, and a folder for its results.",
-                {{"tokens", options.tokens}, {"questions", options.questions}});
+                "An evaluation needs texts of at least 1024 tokens, one of each corpus, one question a kind, and a folder "
+                "for its results.",
+                {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
   }
   if (options.text.empty() && options.code.empty() && options.passkeys == 0)
     return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
@@ -61,7 +79,7 @@ class EvalRun {
 
   [[nodiscard]] std::vector<Cell> cells() const {
     std::vector<Cell> all = cells_;
-    merge_passkeys(all);
+    merge_texts(all);
     return all;
   }
 
@@ -69,9 +87,15 @@ class EvalRun {
   Status run_corpus(const std::string& name, const std::filesystem::path& path) {
     if (path.empty()) return {};
     MODELD_TRY(const std::string corpus, read_corpus(path, static_cast<std::size_t>(options_.tokens) * kBytesPerToken));
-    MODELD_TRY(const EvalText text, make_eval_text(engine_, name, corpus, options_.tokens,
-                                                   static_cast<std::size_t>(options_.questions), options_.seed));
-    return run_text(text, eval_modes());
+    for (std::int32_t i = 0; i < options_.texts; ++i) {
+      MODELD_TRY(const EvalText text,
+                 make_eval_text(engine_, fmt::format("{}-{}", name, i + 1), corpus, options_.tokens,
+                                {.kinds = kinds_of(options_.kinds),
+                                 .questions = static_cast<std::size_t>(options_.questions),
+                                 .seed = options_.seed + static_cast<std::uint64_t>(i)}));
+      MODELD_TRY_VOID(run_text(text, i == 0 ? eval_modes() : std::vector{kFresh, kOurs}));
+    }
+    return {};
   }
 
   [[nodiscard]] std::vector<std::string> expand(std::vector<std::string_view> modes, const EvalText& text) const {
@@ -131,23 +155,22 @@ class EvalRun {
     if (out_) out_(summary(cell));
   }
 
-  /// One row for all positions of the pass key.
-  static void merge_passkeys(std::vector<Cell>& cells) {
+  /// One row for all texts of a corpus: "prose-1.single" and "prose-2.single" become "prose.single".
+  static void merge_texts(std::vector<Cell>& cells) {
     std::vector<Cell> merged;
     for (Cell& cell : cells) {
-      if (!cell.task.starts_with("passkey-")) {
-        merged.push_back(std::move(cell));
-        continue;
-      }
-      const auto same = std::find_if(merged.begin(), merged.end(), [&](const Cell& other) {
-        return other.task == "passkey" && other.mode == cell.mode;
-      });
       for (QuestionResult& result : cell.results) result.question += " " + cell.task;  // tells the texts apart
+      const std::size_t number = cell.task.find('-');
+      const std::size_t kind = cell.task.find('.');
+      if (number < kind) cell.task.erase(number, kind - number);
+      const auto same = std::find_if(merged.begin(), merged.end(), [&](const Cell& other) {
+        return other.task == cell.task && other.mode == cell.mode;
+      });
       if (same == merged.end()) {
-        cell.task = "passkey";
         merged.push_back(std::move(cell));
       } else {
         same->results.insert(same->results.end(), cell.results.begin(), cell.results.end());
+        same->prepare_seconds += cell.prepare_seconds;
       }
     }
     cells = std::move(merged);

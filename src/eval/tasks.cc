@@ -52,13 +52,13 @@ Result<EvalText> locate(const Engine& engine, std::string name, PlantedText plan
 }
 
 Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::string_view text, std::int64_t tokens,
-                                std::size_t questions, std::uint64_t seed) {
-  SeededRandom random(seed);
+                                const PlantSpec& spec) {
+  SeededRandom random(spec.seed);
   std::vector<Needle> needles;
   std::vector<double> depths;
-  for (const NeedleKind kind : {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase}) {
-    const std::size_t count = std::min(questions, needles_max(kind));
-    std::vector<Needle> made = make_needles(kind, count, seed);
+  for (const NeedleKind kind : spec.kinds) {
+    const std::size_t count = std::min(spec.questions, needles_max(kind));
+    std::vector<Needle> made = make_needles(kind, count, spec.seed);
     for (std::size_t i = 0; i < count; ++i) {
       needles.push_back(std::move(made[i]));
       // Bands in turn; within a band anywhere, a little away from the text's ends.

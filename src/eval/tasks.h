@@ -37,10 +37,17 @@ struct EvalText {
   std::vector<EvalItem> items;  // in text order
 };
 
-/// Plants `questions` facts of each kind (fewer where there are not as many) at four depth bands in turn, seeded, into
-/// `text` so that the whole takes about `tokens` tokens. Errors: bad_argument for a text that is too short.
+/// What is planted into a text.
+struct PlantSpec {
+  std::vector<NeedleKind> kinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase};
+  /// Facts of each kind (fewer where there are not as many).
+  std::size_t questions = 52;
+  std::uint64_t seed = 1;
+};
+/// Plants facts at four depth bands in turn, seeded, into `text` so that the whole takes about `tokens` tokens.
+/// Errors: bad_argument for a text that is too short.
 Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::string_view text, std::int64_t tokens,
-                                std::size_t questions, std::uint64_t seed);
+                                const PlantSpec& spec);
 
 /// Repeated filler with one pass key at position `index` of `count`, evenly spread over the text.
 Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,
