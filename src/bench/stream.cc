@@ -63,7 +63,8 @@ class StreamBench {
     memory_rows();
     MODELD_TRY(const double again, short_stream_again());
     const double short_ms = (at_short.decode_ms + again) / 2.0;
-    result_.rows.push_back({"decode with a short stream, before the long one", at_short.decode_ms, "ms a token", "", {}});
+    result_.rows.push_back(
+        {"decode with a short stream, before the long one", at_short.decode_ms, "ms a token", "", {}});
     result_.rows.push_back({"decode with the long stream", at_end.decode_ms, "ms a token", "", {}});
     result_.rows.push_back({"decode with a short stream, after it", again, "ms a token", "", {}});
     result_.rows.push_back(at_most("decode, long ÷ short stream", at_end.decode_ms / short_ms, 1.05));

@@ -36,14 +36,15 @@ Status check(const EvalOptions& options, const Engine& engine) {
   if (options.kinds.empty() || kinds_of(options.kinds).size() != options.kinds.size()) {
     std::vector<std::string_view> kinds;
     for (const NeedleKind kind : kEvalKinds) kinds.push_back(to_text(kind));
-    return fail(ErrorCode::bad_argument, fmt::format("The kinds of facts are {}; name some of them, each once.",
-                                                     fmt::join(kinds, ", ")));
+    return fail(ErrorCode::bad_argument,
+                fmt::format("The kinds of facts are {}; name some of them, each once.", fmt::join(kinds, ", ")));
   }
   if (options.tokens < 1024 || options.questions < 1 || options.texts < 1 || options.output.empty()) {
-    return fail(ErrorCode::bad_argument,
-                "An evaluation needs texts of at least 1024 tokens, one of each corpus, one question a kind, and a folder "
-                "for its results.",
-                {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
+    return fail(
+        ErrorCode::bad_argument,
+        "An evaluation needs texts of at least 1024 tokens, one of each corpus, one question a kind, and a folder "
+        "for its results.",
+        {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
   }
   if (options.text.empty() && options.code.empty() && options.passkeys == 0)
     return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");

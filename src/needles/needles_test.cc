@@ -11,8 +11,8 @@
 namespace modeld {
 namespace {
 
-constexpr std::array kKinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase,
-                               NeedleKind::unrelated, NeedleKind::passkey};
+constexpr std::array kKinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase, NeedleKind::unrelated,
+                               NeedleKind::passkey};
 
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result;
@@ -29,10 +29,11 @@ std::vector<std::string> words(std::string_view text) {
 }
 
 bool is_function_word(const std::string& word) {
-  static const std::set<std::string> kWords = {
-      "a",    "an",   "the", "of",   "is",    "was",  "in",    "at",  "to",    "on",    "for",  "from",  "by",
-      "with", "what", "did", "does", "which", "who",  "as",    "s",   "where", "it",    "that", "do",    "can",
-      "than", "so",   "and", "his", "be",   "up",    "have", "could", "are", "than",  "while", "near", "under", "behind"};
+  static const std::set<std::string> kWords = {"a",    "an",    "the",  "of",   "is",    "was",   "in",    "at",
+                                               "to",   "on",    "for",  "from", "by",    "with",  "what",  "did",
+                                               "does", "which", "who",  "as",   "s",     "where", "it",    "that",
+                                               "do",   "can",   "than", "so",   "and",   "his",   "be",    "up",
+                                               "have", "could", "are",  "than", "while", "near",  "under", "behind"};
   return kWords.contains(word);
 }
 

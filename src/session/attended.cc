@@ -38,9 +38,8 @@ void AttendedKeys::append(const Observation& seen, Place at) {
 double AttendedKeys::local_lse(std::size_t head, std::span<const float> rotated, Place at) const {
   const Head& from = heads_[head];
   const auto end = std::upper_bound(from.places.begin(), from.places.end(), at);
-  const auto begin = from.layer.window == 0
-                         ? from.places.begin()
-                         : std::upper_bound(from.places.begin(), end, at - from.layer.window);
+  const auto begin =
+      from.layer.window == 0 ? from.places.begin() : std::upper_bound(from.places.begin(), end, at - from.layer.window);
   const auto skip = static_cast<std::size_t>(begin - from.places.begin());
   return log_sum_exp(rotated, std::span(from.keys).subspan(skip * dim_), static_cast<std::size_t>(end - begin));
 }

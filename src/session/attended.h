@@ -1,5 +1,5 @@
-// What the retrieval heads attend in sequence 0, and the queries that are held against it: how strongly a token would be
-// drawn to a cold block is measured by what it attends anyway.
+// What the retrieval heads attend in sequence 0, and the queries that are held against it: how strongly a token would
+// be drawn to a cold block is measured by what it attends anyway.
 //
 // Thread: free of shared state.
 #pragma once

@@ -43,8 +43,8 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
   const auto all = static_cast<std::int32_t>(question.content.size());
   const std::int32_t asked = std::min(all, kQueryTokens);
   const std::int32_t first = static_cast<std::int32_t>(question.before.size()) + all - asked;
-  std::vector<HeadQueries> queries = queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(), first,
-                                                asked, resident_end_, keys);
+  std::vector<HeadQueries> queries =
+      queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(), first, asked, resident_end_, keys);
   MODELD_TRY_VOID(engine_.observe({}));
   MODELD_TRY_VOID(trim_main(resident_end_));
   return queries;
