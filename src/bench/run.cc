@@ -87,7 +87,7 @@ Status run_bench(Engine& engine, const OpenPlain& open_plain, const Calibration&
   }
   const BenchJob job{engine, calibration, options, corpus, offsets, progress, cancel};
   BenchRun run(job, open_plain, out);
-  const Status status = run.run();
+  Status status = run.run();
   engine.close_context();
   if (!status) return status;
   const MachineStamp stamp = machine_stamp(options.commit, options.command);

@@ -13,24 +13,14 @@
 #include "eval/dense.h"
 #include "eval/tasks.h"
 #include "needles/needles.h"
+#include "session/session_fixture.h"
 
 namespace modeld {
 namespace {
 
 namespace fs = std::filesystem;
 
-Calibration scripted_calibration() {
-  Calibration calibration;
-  calibration.model = "scripted";
-  calibration.heads = {{HeadRef{1, 0}, 0.9}};
-  calibration.distance = 64;
-  calibration.rule = ScoreRule::sigmoid;
-  calibration.reading.sinks = 16;
-  calibration.reading.recent = 256;
-  calibration.reading.run_up = 8;
-  calibration.reading.blocks = 3;
-  return calibration;
-}
+using testing::scripted_calibration;
 
 /// A folder that goes away with the test.
 class Folder {

@@ -1,4 +1,4 @@
-// What the session's tests share: a long text with planted facts, and a session over the scripted engine.
+// What tests over a session share: a long text with planted facts, and a session over the scripted engine.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@ namespace modeld::testing {
 
 inline Calibration scripted_calibration() {
   Calibration calibration;
+  calibration.model = "scripted";
   calibration.heads = {{HeadRef{1, 0}, 0.9}};
   calibration.distance = 64;
   calibration.rule = ScoreRule::sigmoid;
