@@ -44,7 +44,8 @@ class Case(unittest.TestCase):
         self.assertEqual(done.returncode, status, stderr)
         last = stderr.strip().splitlines()[-1]
         self.assertTrue(last.startswith(f"modeld: {code}: "), stderr)
-        error = json.loads(done.stdout.decode().strip().splitlines()[-1])["error"]
+        # One object and nothing else: an error alone, or a description that holds it.
+        error = json.loads(done.stdout.decode())["error"]
         self.assertEqual(error["code"], code)
         self.assertEqual(last, f"modeld: {code}: {error['message']}")
         self.assertGreater(len(error["message"].split()), 4, error["message"])
@@ -71,7 +72,14 @@ class WithoutAModel(Case):
         self.refused("bad_argument", USER, *self.ask("--hot", "-4", "Why?"))
         self.refused("bad_argument", USER, *self.ask("--host-budget", "much", "Why?"))
         self.refused("bad_argument", USER, *self.ask("--context", "wide", "Why?"))
-        self.refused("bad_argument", USER, "no-such-command")
+        self.refused("bad_argument", USER, *self.ask("--seed", "-1", "Why?"))
+        self.refused("bad_argument", USER, *self.ask("--seed", "9" * 30, "Why?"))
+        self.refused("bad_argument", USER, *self.ask("--temperature", "nan", "Why?"))
+        self.assertIn("is not a whole number between 1 and",
+                      self.refused("bad_argument", USER, *self.ask("--hot", "4k", "Why?")))
+        self.assertIn("f16, q4_0, q8_0", self.refused("bad_argument", USER, *self.ask("--kv-type", "q9", "Why?")))
+        self.assertIn("like this", self.refused("bad_argument", USER, *self.ask("Why", "like", "this")))
+        self.assertIn("no-such-command", self.refused("bad_argument", USER, "no-such-command"))
         self.refused("bad_argument", USER)
 
     def test_question_missing_or_double(self):
@@ -81,6 +89,21 @@ class WithoutAModel(Case):
         self.refused("file_missing", USER, *self.ask("--questions", self.folder / "none"))
         self.refused("text_empty", USER, *self.ask("--questions", self.file("blank", b"\n \n")))
         self.refused("bad_argument", USER, "ask", "--model", "m.gguf", "Why?")
+        self.refused("bad_argument", USER, *self.ask("--questions", self.folder))
+        self.refused("text_binary", USER, *self.ask("--questions", self.file("binary", bytes(range(256)) * 16)))
+        self.refused("bad_argument", USER, *self.ask("--questions", "/dev/zero"))
+
+    def test_output_that_cannot_be_written_is_no_success(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([MODELD, "--help"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(b"modeld: io_failed: ", done.stderr)
+
+    def test_requantize_replaces_nothing_unasked(self):
+        there = self.file("there.gguf", b"mine")
+        self.assertEqual(run("requantize", self.folder / "none.gguf", there).returncode, USER)
+        self.assertEqual(there.read_bytes(), b"mine")
+        self.assertEqual(run("requantize", self.folder / "none.gguf", "/dev/null", "--force").returncode, USER)
 
     def test_model_missing_or_no_model(self):
         for command in (("describe",), ("calibrate",)):
@@ -160,6 +183,13 @@ class WithAModel(Case):
                 for name in ("device_tokens", "device_usable_bytes", "device_kv_bytes"):
                     self.assertGreater(fit.pop(name), 0)
         self.assertEqual(*answers)
+
+    def test_output_that_cannot_be_written_is_no_success(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([MODELD, "describe", MODEL], stdout=full, stderr=subprocess.PIPE, timeout=60,
+                                  check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(b"modeld: io_failed: ", done.stderr)
 
     def check_answer(self, answer):
         for name in NUMBERS:

@@ -1,20 +1,47 @@
 #include <fmt/format.h>
 
+#include <charconv>
+#include <functional>
+#include <limits>
 #include <map>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "cli/commands.h"
 
 namespace modeld {
 namespace {
 
-std::map<std::string, KvType> kv_type_names() {
-  std::map<std::string, KvType> names;
-  for (const KvType type : kKvTypes) names.emplace(to_text(type), type);
-  return names;
+CLI::Validator unnamed(std::function<std::string(std::string&)> check) { return {std::move(check), ""}; }
+
+template <typename Number>
+bool parses(const std::string& text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
+
+CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
+  return unnamed([low, high](std::string& text) -> std::string {
+    std::int64_t value = 0;
+    if (parses(text, value) && value >= low && value <= high) return "";
+    return fmt::format("{} is not a whole number between {} and {}.", text, low, high);
+  });
+}
+
+CLI::Validator whole_number_of_at_least(std::int64_t low) {
+  return whole_number(low, std::numeric_limits<std::int32_t>::max());
+}
+
+CLI::Validator number_between(double low, double high) {
+  return unnamed([low, high](std::string& text) -> std::string {
+    double value = 0.0;
+    if (parses(text, value) && value >= low && value <= high) return "";
+    return fmt::format("{} is not a number between {} and {}.", text, low, high);
+  });
+}
 
 void add_model_flag(CLI::App& command, ModelChoice& choice) {
   command.add_option("--model", choice.model, "The model, a GGUF file")->required()->type_name("FILE");
@@ -25,10 +52,10 @@ void add_memory_flags(CLI::App& command, ModelChoice& choice) {
       .add_option_function<std::int32_t>(
           "--hot", [&choice](const std::int32_t& tokens) { choice.hot_tokens = tokens; },
           "Tokens whose KV stays on the device (default: the trained window, or what memory allows)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("TOKENS");
-  command.add_option("--kv-type", choice.kv_type, "Number format of the KV: f16, q8_0 or q4_0 (default f16)")
-      ->transform(CLI::CheckedTransformer(kv_type_names()).description(""))
+  const std::map<std::string, KvType> types = {{"f16", KvType::f16}, {"q8_0", KvType::q8_0}, {"q4_0", KvType::q4_0}};
+  add_choice(command, "--kv-type", choice.kv_type, types, "Number format of the KV: f16, q8_0 or q4_0 (default f16)")
       ->type_name("TYPE");
   command
       .add_option_function<std::uint64_t>(
@@ -43,12 +70,16 @@ void add_memory_flags(CLI::App& command, ModelChoice& choice) {
 
 void add_threads_flag(CLI::App& command, ModelChoice& choice) {
   command.add_option("--threads", choice.threads, "Threads that compute (default: chosen for this machine)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(whole_number(1, 1024))
       ->type_name("N");
 }
 
 void add_seed_flag(CLI::App& command, std::uint64_t& seed) {
   command.add_option("--seed", seed, fmt::format("Seed of everything that is drawn (default {})", seed))
+      ->check(unnamed([](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        return parses(text, value) ? "" : fmt::format("{} is not a whole number of at least 0 and 64 bits.", text);
+      }))
       ->type_name("N");
 }
 

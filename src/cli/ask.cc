@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
-#include <fstream>
 #include <memory>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "cli/commands.h"
@@ -40,6 +42,9 @@ struct AskOptions {
 constexpr std::int32_t kBlockTokens = BlockLimits{}.max_tokens;
 // Texts of at least this size are announced before they are read.
 constexpr std::uint64_t kAnnounceBytes = std::uint64_t{1} << 20;
+// Questions in a file are text as any other, and few.
+constexpr std::uint64_t kQuestionsBytes = std::uint64_t{16} << 20;
+
 Result<std::vector<std::string>> questions_of(const AskOptions& options) {
   if (!options.question.empty() && !options.questions_file.empty())
     return fail(ErrorCode::bad_argument, "Give either a question or --questions FILE, not both.");
@@ -47,18 +52,17 @@ Result<std::vector<std::string>> questions_of(const AskOptions& options) {
   if (options.questions_file.empty())
     return fail(ErrorCode::bad_argument,
                 "There is no question. Give one in quotes, or a file of them with --questions.");
-  std::ifstream file(options.questions_file);
-  if (!file)
-    return fail(ErrorCode::file_missing,
-                fmt::format("{} cannot be read. Check the name and its permissions.", options.questions_file.string()));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.questions_file, ignored))
+    return fail(ErrorCode::bad_argument, fmt::format("{} is a directory. Name a file with one question a line.",
+                                                     options.questions_file.string()));
+  SourceLimits limits;
+  limits.max_bytes = kQuestionsBytes;
+  MODELD_TRY(const Sources sources, read_sources(std::array{options.questions_file}, limits, &interrupt_flag()));
   std::vector<std::string> questions;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+  std::istringstream lines(sources.texts.front().text);
+  for (std::string line; std::getline(lines, line);)
     if (line.find_first_not_of(" \t") != std::string::npos) questions.push_back(line);
-  }
-  if (questions.empty())
-    return fail(ErrorCode::text_empty,
-                fmt::format("{} holds no question. Write one a line.", options.questions_file.string()));
   return questions;
 }
 
@@ -74,9 +78,14 @@ Result<std::vector<TextPart>> read_parts(const AskOptions& options, std::uint64_
     MODELD_TRY(Sources sources, read_sources(*paths, limits, &interrupt_flag()));
     limit -= std::min(limit, sources.bytes());
     skipped += sources.skipped.size();
-    for (SourceText& source : sources.texts) parts.push_back({std::move(source.name), std::move(source.text), kind});
+    for (SourceText& source : sources.texts) {
+      if (source.encoding != "UTF-8" && source.encoding != "ASCII")
+        display.note(fmt::format("{} was read as {}.", source.name, source.encoding));
+      parts.push_back({std::move(source.name), std::move(source.text), kind});
+    }
   }
-  if (skipped > 0) display.note(fmt::format("{} files that hold no text were left out.", skipped));
+  if (skipped == 1) display.note("1 file that holds no text was left out.");
+  if (skipped > 1) display.note(fmt::format("{} files that hold no text were left out.", skipped));
   return parts;
 }
 
@@ -97,10 +106,10 @@ class AskRun {
  private:
   [[nodiscard]] bool many() const { return !options_.questions_file.empty(); }
 
-  int end(const Error& error) {
+  int end(const Error& error, std::string_view question = "") {
     display_.finish();
     if (error.code == ErrorCode::cancelled) tell_state();
-    return end_with(error, json_);
+    return end_with(error, json_, question);
   }
 
   // What is left after Ctrl-C, for the person.
@@ -117,6 +126,14 @@ class AskRun {
   Status prepare() {
     MODELD_TRY(questions_, questions_of(options_));
     MODELD_TRY(model_, plan_model(invocation_.engine, options_.choice));
+    if (const std::int32_t most = model_.budget.hot_tokens / 2; options_.answer_tokens > most)
+      return fail(ErrorCode::hot_too_small,
+                  fmt::format("An answer of {} tokens needs more than half of a hot set of {}. Give --answer-tokens of "
+                              "at most {}, or a larger --hot where the model's window allows it.",
+                              options_.answer_tokens, model_.budget.hot_tokens, most),
+                  {{"answer_tokens", options_.answer_tokens},
+                   {"answer_tokens_max", most},
+                   {"hot_tokens", model_.budget.hot_tokens}});
     MODELD_TRY(const std::vector<TextPart> parts, read_text(model_.description.geometry, model_.budget));
     MODELD_TRY_VOID(open_model(invocation_.engine, options_.choice, model_, display_));
     interruptible_ = std::make_unique<InterruptibleEngine>(*model_.engine);
@@ -164,9 +181,11 @@ class AskRun {
     MODELD_TRY_VOID(session_->append(parts, &interrupt_flag()));
     MODELD_TRY(const IngestPlan plan, session_->plan());
     std::string line =
-        fmt::format("{} tokens in {} blocks, {} mode: {} of KV and {} of index; {} tokens stay hot",
-                    count_text(plan.stream_tokens), count_text(plan.blocks), plan.exact ? "exact" : "extended",
-                    bytes_text(plan.kv_bytes), bytes_text(plan.index_bytes), count_text(model_.budget.hot_tokens));
+        plan.exact ? fmt::format("{} tokens, exact mode: all of it is attended; {} of KV",
+                                 count_text(plan.stream_tokens), bytes_text(plan.kv_bytes))
+                   : fmt::format("{} tokens in {} blocks, extended mode: {} of KV and {} of index; {} tokens stay hot",
+                                 count_text(plan.stream_tokens), count_text(plan.blocks), bytes_text(plan.kv_bytes),
+                                 bytes_text(plan.index_bytes), count_text(model_.budget.hot_tokens));
     // Nothing is known of this machine's speed yet before the first text that it reads.
     const double rough = rough_seconds(plan.stream_tokens, model_.description.geometry, options_.choice.threads);
     line += plan.predicted_seconds > 0.0 ? fmt::format("; about {}", duration_text(plan.predicted_seconds))
@@ -185,7 +204,7 @@ class AskRun {
     for (const std::string& question : questions_) {
       const Status answered = answer(question);
       if (answered) continue;
-      status = end(answered.error());
+      status = end(answered.error(), many() ? question : "");
       // One question that does not fit says nothing about the next; a broken or stopped engine does.
       if (answered.error().code != ErrorCode::question_too_long) return status;
     }
@@ -232,13 +251,13 @@ void add_sampling_flags(CLI::App& command, AskOptions& options) {
   add_seed_flag(command, options.sampling.seed);
   command
       .add_option("--temperature", options.sampling.temperature, "0 takes the likeliest token each time (default 0)")
-      ->check(CLI::Range(0.0, 100.0).description(""))
+      ->check(number_between(0.0, 100.0))
       ->type_name("T");
   command.add_option("--top-p", options.sampling.top_p, "Sample from the likeliest tokens of this total probability")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(number_between(0.0, 1.0))
       ->type_name("P");
   command.add_option("--top-k", options.sampling.top_k, "Sample from this many likeliest tokens; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_of_at_least(0))
       ->type_name("K");
 }
 
@@ -259,14 +278,11 @@ Command add_ask(CLI::App& app) {
   add_memory_flags(*command, options->choice);
   const std::map<std::string, ContextMode> modes = {
       {"exact", ContextMode::exact}, {"auto", ContextMode::auto_}, {"focus", ContextMode::focus}};
-  command
-      ->add_option(
-          "--context", options->context,
-          "exact: dense attention, overflow refused; auto: exact while it fits (default); focus: always compact")
-      ->transform(CLI::CheckedTransformer(modes).description(""))
+  add_choice(*command, "--context", options->context, modes,
+             "exact: dense attention, overflow refused; auto: exact while it fits (default); focus: always compact")
       ->type_name("MODE");
   command->add_option("--answer-tokens", options->answer_tokens, "Longest answer (default 256)")
-      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->check(whole_number(1, 1 << 20))
       ->type_name("N");
   add_sampling_flags(*command, *options);
   add_threads_flag(*command, options->choice);

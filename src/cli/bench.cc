@@ -51,7 +51,7 @@ Command add_bench(CLI::App& app) {
   add_model_flag(*command, options->choice);
   command->add_option("--text", options->bench.text, "A long text")->required()->type_name("FILE");
   command->add_option("--tokens", options->bench.tokens, "How much of it to use (default 65536)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command->add_flag("!--no-plain", options->with_plain, "Leave out what needs the engine's own library");
   command->add_option("--output", options->bench.output, "Write bench.md and bench.json here")->type_name("DIRECTORY");

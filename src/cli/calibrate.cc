@@ -76,6 +76,7 @@ Status calibrate(const CalibrateOptions& options, const EngineEntry& entry, Prog
   if (usable && !options.force) {
     calibration = *std::move(cached);
   } else {
+    MODELD_TRY_VOID(check_cache(path));
     MODELD_TRY(calibration, calibrate_heads(engine, settings, progress, &interrupt_flag()));
     display.finish();
     MODELD_TRY_VOID(save_calibration(path, calibration));

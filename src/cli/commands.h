@@ -2,7 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "cli/engine_entry.h"
@@ -31,6 +33,27 @@ Command add_demo(CLI::App& app);
 Command add_eval(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_requantize(CLI::App& app);
+
+// What a number must be, said in words where it is not.
+CLI::Validator whole_number(std::int64_t low, std::int64_t high);
+CLI::Validator whole_number_of_at_least(std::int64_t low);
+CLI::Validator number_between(double low, double high);
+
+/// An option whose value is one of some names.
+template <typename Value>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value,
+                        const std::map<std::string, Value>& choices, const std::string& description) {
+  const auto choose = [name, &value, choices](const std::string& text) {
+    const auto chosen = choices.find(text);
+    if (chosen == choices.end()) {
+      std::string names;
+      for (const auto& choice : choices) names += (names.empty() ? "" : ", ") + choice.first;
+      throw CLI::ValidationError(name, text + " is none of " + names + ".");
+    }
+    value = chosen->second;
+  };
+  return command.add_option_function<std::string>(name, choose, description);
+}
 
 // Arguments that several commands have.
 void add_model_flag(CLI::App& command, ModelChoice& choice);

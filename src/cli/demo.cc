@@ -48,10 +48,10 @@ Command add_demo(CLI::App& app) {
   add_model_flag(*command, options->choice);
   command->add_option("--text", options->demo.text, "A long text")->required()->type_name("FILE");
   command->add_option("--tokens", options->demo.tokens, "How much of it to use (default 65536)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command->add_option("--dense-tokens", options->demo.dense_tokens, "What the model alone is given (default 12288)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command->add_option("--commit", options->demo.commit, "For the report's stamp")->type_name("TEXT");
   add_memory_flags(*command, options->choice);

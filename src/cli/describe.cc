@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/interrupt.h"
+#include "cli/report.h"
 #include "cli/terminal.h"
 #include "recall/calibration.h"
 #include "recall/key_index.h"
@@ -26,6 +27,8 @@ struct DescribeOptions {
   ModelChoice choice;
   bool json = false;
   bool loaded = false;
+  /// A description has been printed.
+  bool printed = false;
 };
 
 struct Fit {
@@ -83,26 +86,31 @@ std::string describe_text(const ModelDescription& description, const ModelChoice
   const ModelGeometry& g = description.geometry;
   std::size_t windowed = 0;
   for (const LayerGeometry& layer : g.layers) windowed += layer.window > 0 ? 1 : 0;
+  const bool usable = bool(check_usable(g));
   std::string text =
       fmt::format("{} ({}), {} of weights, {}\n", g.name.empty() ? choice.model.filename().string() : g.name,
                   g.architecture, bytes_text(static_cast<std::int64_t>(g.weight_bytes)),
                   g.has_chat_template ? "with a chat template" : "without a chat template");
-  text += fmt::format("Trained window {} tokens; {} layers: {} global, {} windowed\n", count_text(g.trained_window),
-                      g.layers.size(), g.layers.size() - windowed, windowed);
+  if (g.trained_window > 0) text += fmt::format("Trained window {} tokens\n", count_text(g.trained_window));
+  if (!g.layers.empty())
+    text += fmt::format("{} layers: {} global, {} windowed\n", g.layers.size(), g.layers.size() - windowed, windowed);
   text += layers_text(g);
   text += "Memory\n";
   for (const DeviceMemory& device : description.devices)
     text +=
         fmt::format("  {}: {} free of {}{}\n", device.name, bytes_text(device.free_bytes),
                     bytes_text(device.total_bytes), &device == &description.device() ? "; KV and weights go here" : "");
-  text += fmt::format("  compute buffers: {}\n", bytes_text(description.compute_bytes));
-  text += "KV and what fits, by number format\n";
-  for (const Fit& fit : fits) text += fit_text(fit);
+  if (usable) {
+    text += fmt::format("  compute buffers: {}\n", bytes_text(description.compute_bytes));
+    text += "KV and what fits, by number format\n";
+    for (const Fit& fit : fits) text += fit_text(fit);
+  }
   for (const Fit& fit : fits)
-    if (fit.type == choice.kv_type && fit.budget)
+    if (usable && fit.type == choice.kv_type && fit.budget)
       text += fmt::format("Parked in host memory: up to {}\n", bytes_text(fit.budget->cold_bytes));
-  text += fmt::format("Recall index: at most {} a token ({:.0f} % of the KV at f16)\n",
-                      bytes_text(index_bytes_limit(g)), kIndexShare * 100.0);
+  if (usable)
+    text += fmt::format("Recall index: at most {} a token ({:.0f} % of the KV at f16)\n",
+                        bytes_text(index_bytes_limit(g)), kIndexShare * 100.0);
   if (g.unsupported.empty()) text += "Unsupported: nothing\n";
   for (const auto& entry : g.unsupported)
     text += fmt::format("Unsupported: {}: {}{}\n", code_name(entry.code), entry.reason,
@@ -140,6 +148,14 @@ Json fit_json(const Fit& fit) {
           {"host_cold_bytes", b.cold_bytes}};
 }
 
+/// Why the model cannot be used as it was asked for.
+Status refusal(const ModelDescription& description, const ModelChoice& choice, const std::vector<Fit>& fits) {
+  MODELD_TRY_VOID(check_usable(description.geometry));
+  for (const Fit& fit : fits)
+    if (fit.type == choice.kv_type && !fit.budget) return tl::unexpected(fit.budget.error());
+  return {};
+}
+
 std::string describe_json(const ModelDescription& description, const ModelChoice& choice,
                           const std::vector<Fit>& fits) {
   const ModelGeometry& g = description.geometry;
@@ -158,15 +174,18 @@ std::string describe_json(const ModelDescription& description, const ModelChoice
   json["compute_bytes"] = description.compute_bytes;
   json["kv_type"] = to_text(choice.kv_type);
   json["kv_types"] = Json::object();
-  for (const Fit& fit : fits) json["kv_types"][std::string(to_text(fit.type))] = fit_json(fit);
+  if (check_usable(g))
+    for (const Fit& fit : fits) json["kv_types"][std::string(to_text(fit.type))] = fit_json(fit);
   json["index_bytes_per_token_at_most"] = index_bytes_limit(g);
   json["unsupported"] = Json::array();
   for (const auto& entry : g.unsupported)
     json["unsupported"].push_back({{"code", code_name(entry.code)}, {"reason", entry.reason}, {"fatal", entry.fatal}});
+  if (const Status refused = refusal(description, choice, fits); !refused)
+    json["error"] = Json::parse(error_json(refused.error()))["error"];
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-Status describe(const DescribeOptions& options, const EngineEntry& engine) {
+Status describe(DescribeOptions& options, const EngineEntry& engine) {
   MODELD_TRY(ModelDescription description, describe_model(engine, options.choice));
   if (options.loaded) {
     // The geometry is then the loaded engine's; memory stays what it was before, for the weights count in the budget.
@@ -175,14 +194,12 @@ Status describe(const DescribeOptions& options, const EngineEntry& engine) {
     description.geometry = opened->geometry();
   }
   const std::vector<Fit> fits = fits_of(description, options.choice);
+  options.printed = true;  // what is printed holds the reason of a refusal, too
   fmt::print("{}{}",
              options.json ? describe_json(description, options.choice, fits)
                           : describe_text(description, options.choice, fits),
              options.json ? "\n" : "");
-  MODELD_TRY_VOID(check_usable(description.geometry));
-  for (const Fit& fit : fits)
-    if (fit.type == options.choice.kv_type && !fit.budget) return tl::unexpected(fit.budget.error());
-  return {};
+  return refusal(description, options.choice, fits);
 }
 
 }  // namespace
@@ -197,9 +214,8 @@ Command add_describe(CLI::App& app) {
   command->add_flag("--loaded", options->loaded,
                     "Load the model and answer from the loaded engine: the answer is the same");
   return {command, [options](const Invocation& invocation) {
-            // The object that was printed holds the reason, too: the error alone goes to stderr.
             const Status status = describe(*options, invocation.engine);
-            return status ? kExitSuccess : end_with(status.error(), options->json);
+            return status ? kExitSuccess : end_with(status.error(), options->json && !options->printed);
           }};
 }
 

@@ -44,26 +44,26 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command.add_option("--text", eval.text, "Prose: a file")->type_name("FILE");
   command.add_option("--code", eval.code, "Source code: a directory")->type_name("DIRECTORY");
   command.add_option("--tokens", eval.tokens, "Length of each text (default 65536)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command.add_option("--texts", eval.texts, "Texts of each corpus, planted with other seeds (default 1)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command
       .add_option("--kinds", eval.kinds,
                   "Some of single, lookalike, paraphrase, unrelated (default: all but unrelated)")
       ->type_name("KIND");
   command.add_option("--questions", eval.questions, "Questions a kind and text (default 52)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command.add_option("--passkeys", eval.passkeys, "Texts with a pass key in repeated filler (default 10; 0: none)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_of_at_least(0))
       ->type_name("N");
   command.add_option("--dense-tokens", eval.dense_tokens, "Lengths for the model alone (default 12288 16384)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command.add_option("--dense-questions", eval.dense_questions, "Questions for the model alone (default 20)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command
       .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
@@ -71,7 +71,7 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command
       .add_option("--free-questions", eval.free_questions,
                   "Questions a kind that are also answered without a forced prefix (default 20; 0: none)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_of_at_least(0))
       ->type_name("N");
 }
 

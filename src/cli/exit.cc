@@ -8,14 +8,20 @@
 
 namespace modeld {
 
-int end_with(const Error& error, bool json) {
+int end_with(const Error& error, bool json, std::string_view question) {
   std::fflush(stdout);
   fmt::print(stderr, "modeld: {}: {}\n", code_name(error.code), error.message);
   if (json) {
-    fmt::print("{}\n", error_json(error));
+    fmt::print("{}\n", error_json(error, question));
     std::fflush(stdout);
   }
   return exit_status(error.code);
+}
+
+int end_of_output(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  return end_with({ErrorCode::io_failed, "The output could not be written whole. See that where it goes has room.", {}},
+                  false);
 }
 
 }  // namespace modeld

@@ -33,7 +33,7 @@ void install_interrupt() {
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   // No SA_RESTART: a read from a terminal or a pipe ends, too.
-  for (const int number : {SIGINT, SIGTERM}) MODELD_CHECK(sigaction(number, &action, nullptr) == 0);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) MODELD_CHECK(sigaction(number, &action, nullptr) == 0);
 }
 
 InterruptibleEngine::InterruptibleEngine(Engine& engine) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <iostream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,10 +45,25 @@ bool asks_for_json(int argc, char** argv) {
                      [](const char* argument) { return std::string_view(argument) == "--json"; });
 }
 
-int end_parsing(const CLI::App& app, const CLI::ParseError& error, bool json) {
+// The arguments that no option takes, in the order in which they were typed.
+std::string not_understood(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> extras = app.remaining(true);
+  std::vector<std::string> typed;
+  std::copy_if(argv + 1, argv + argc, std::back_inserter(typed),
+               [&](const char* argument) { return std::find(extras.begin(), extras.end(), argument) != extras.end(); });
+  return fmt::format("Not understood: {}. A question of several words needs quotes.", fmt::join(typed, " "));
+}
+
+int end_parsing(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const bool json = asks_for_json(argc, argv);
   // --help and --version come this way, too: with status 0.
-  if (error.get_exit_code() == 0) return app.exit(error);
+  if (error.get_exit_code() == 0) {
+    const int status = app.exit(error);
+    std::cout.flush();
+    return std::cout ? status : end_of_output(kExitSuccess);
+  }
   std::string message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) message = not_understood(app, argc, argv);
   std::replace(message.begin(), message.end(), '\n', ' ');
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   message += fmt::format("{}See modeld{}{} --help.", message.empty() || message.back() == '.' ? " " : ". ",
@@ -66,16 +83,23 @@ int run(int argc, char** argv) {
       "Each command has its own --help.");
   const std::vector<Command> commands = {add_ask(app),  add_describe(app), add_calibrate(app), add_demo(app),
                                          add_eval(app), add_bench(app),    add_requantize(app)};
+  const bool known = argc < 2 || argv[1][0] == '-' ||
+                     std::any_of(
+                         commands.begin(), commands.end(),
+                         [&](const Command& command) { return command.parser->get_name() == argv[1]; });
+  if (!known)
+    return end_with({ErrorCode::bad_argument, fmt::format("There is no command {}. See modeld --help.", argv[1]), {}},
+                    asks_for_json(argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return end_parsing(app, error, asks_for_json(argc, argv));
+    return end_parsing(app, error, argc, argv);
   }
   install_interrupt();
   const EngineEntry engine = llama_entry();
   const std::string command_line = fmt::format("modeld {}", fmt::join(argv + 1, argv + argc, " "));
   for (const Command& command : commands)
-    if (command.parser->parsed()) return command.run({engine, command_line});
+    if (command.parser->parsed()) return end_of_output(command.run({engine, command_line}));
   return end_with({ErrorCode::bad_argument, "No command was given. See modeld --help.", {}}, false);
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "cli/interrupt.h"
+#include "recall/replace_file.h"
 #include "session/calibrate.h"
 
 namespace modeld {
@@ -71,19 +74,33 @@ Result<std::filesystem::path> cache_directory() {
               "Neither XDG_CACHE_HOME nor HOME names a directory for the cache. Set one of them.");
 }
 
+Status check_cache(const std::filesystem::path& calibration) {
+  // More than a calibration takes.
+  const std::string room(std::size_t{256} << 10U, ' ');
+  const std::filesystem::path trial = calibration.parent_path() / ".room";
+  const Status written = replace_file(trial, room);
+  std::error_code ignored;
+  std::filesystem::remove(trial, ignored);
+  return written;
+}
+
 Result<Calibration> ready_calibration(Engine& engine, const ModelChoice& choice, ProgressDisplay& display) {
   MODELD_TRY(const std::filesystem::path cache, cache_directory());
   const std::filesystem::path path = calibration_path(cache, engine.identity());
   if (Result<Calibration> cached = load_calibration(path);
       cached && cached->model == engine.identity().model && cached->engine == engine.identity().engine)
     return cached;
-  display.note("First use of this model: finding its retrieval heads. This is done once.");
+  const Status kept = check_cache(path);
+  display.note(kept ? "First use of this model: finding its retrieval heads. This is done once."
+                    : fmt::format("First use of this model: finding its retrieval heads. They cannot be kept, so that "
+                                  "the next run will look for them again: {}",
+                                  kept.error().message));
   CalibrationSettings settings;
   settings.threads = choice.threads;
   MODELD_TRY(Calibration calibration, calibrate_heads(engine, settings, display.sink(), &interrupt_flag()));
   display.finish();
-  if (const Status saved = save_calibration(path, calibration); !saved)
-    display.note(fmt::format("modeld: {}: {} The next run will calibrate again.", code_name(saved.error().code),
+  if (const Status saved = save_calibration(path, calibration); kept && !saved)
+    display.note(fmt::format("The heads could not be kept, so that the next run will look for them again: {}",
                              saved.error().message));
   return calibration;
 }

@@ -63,6 +63,9 @@ Result<ReadyModel> load_model(const EngineEntry& engine, const ModelChoice& choi
 /// $XDG_CACHE_HOME/modeld, or ~/.cache/modeld. Errors: bad_argument when neither is set.
 Result<std::filesystem::path> cache_directory();
 
+/// Whether a calibration can be kept there, tried before the minutes that it takes. Errors: io_failed, disk_full.
+Status check_cache(const std::filesystem::path& calibration);
+
 /// The cached calibration, or one made now and cached. A cache that cannot be written is noted, not an error.
 Result<Calibration> ready_calibration(Engine& engine, const ModelChoice& choice, ProgressDisplay& display);
 

@@ -34,7 +34,7 @@ std::string answer_report(const Answer& answer) {
     text += "Passages used, best first:\n";
     for (const Passage& passage : answer.retrieved) text += passage_line(passage);
   }
-  text += fmt::format("Prompt    {} tokens: {} computed, {} reused; {} computed again\n",
+  text += fmt::format("Prompt    {} tokens: {} computed, {} reused; {} computed more than once\n",
                       count_text(answer.prompt_tokens), count_text(answer.computed_tokens),
                       count_text(answer.reused_tokens), count_text(answer.recomputed_tokens));
   text += fmt::format("Attended  {} tokens; {} cold in memory, {} dropped ({} mode)\n",
@@ -46,8 +46,9 @@ std::string answer_report(const Answer& answer) {
   text += fmt::format("Time      first token after {}", duration_text(answer.ttft_ms / 1000.0));
   if (answer.prefill_tokens_per_second > 0.0)
     text += fmt::format(", {:.0f} tokens/s read", answer.prefill_tokens_per_second);
-  text += fmt::format(", {:.1f} ms a token written; predicted {}\n", answer.decode_ms_per_token,
-                      duration_text(answer.predicted_seconds));
+  text += fmt::format(", {:.1f} ms a token written", answer.decode_ms_per_token);
+  if (answer.predicted_seconds > 0.0) text += fmt::format("; predicted {}", duration_text(answer.predicted_seconds));
+  text += "\n";
   text +=
       fmt::format("Memory    {} of KV on the device, {} in host memory, {} of index\n",
                   bytes_text(answer.kv_bytes_device), bytes_text(answer.kv_bytes_host), bytes_text(answer.index_bytes));
@@ -91,10 +92,11 @@ std::string answer_json(const Answer& answer, std::string_view question) {
   return on_one_line(json);
 }
 
-std::string error_json(const Error& error) {
+std::string error_json(const Error& error, std::string_view question) {
   Json numbers = Json::object();
   for (const auto& [name, value] : error.numbers) numbers[name] = value;
   Json json;
+  if (!question.empty()) json["question"] = question;
   json["error"] = {{"code", code_name(error.code)}, {"message", error.message}, {"numbers", numbers}};
   return on_one_line(json);
 }

@@ -60,8 +60,8 @@ Result<TurnShape> shape_turn(const ReadingPolicy& policy, std::int32_t hot_token
   const std::int64_t hot = hot_tokens;
   if (question_tokens > hot / 2) {
     return fail(ErrorCode::question_too_long,
-                fmt::format("The question has {} tokens; with a hot set of {} tokens it may have {}. Shorten it, put "
-                            "long text into the stream instead, or choose a larger hot set.",
+                fmt::format("The question has {} tokens; with a hot set of {} tokens it may have {}. Shorten it, give "
+                            "long text as a file instead, or choose a larger hot set.",
                             question_tokens, hot, hot / 2),
                 {{"question_tokens", question_tokens}, {"question_tokens_max", hot / 2}, {"hot_tokens", hot}});
   }
@@ -82,7 +82,7 @@ Result<TurnShape> shape_turn(const ReadingPolicy& policy, std::int32_t hot_token
     return fail(
         ErrorCode::hot_too_small,
         fmt::format("A hot set of {} tokens is too small: {} first tokens, a recent window of {}, {} passage of "
-                    "{}, the question's {} and {} for the answer need {}. Choose a larger hot set or a shorter "
+                    "{}, {} for the question and {} for the answer need {}. Choose a larger hot set or a shorter "
                     "answer.",
                     hot, policy.sinks, recent, blocks, block_tokens_max, question_tokens, reserve_tokens, least),
         {{"hot_tokens", hot},

@@ -23,7 +23,7 @@ struct HeadMass {
 
 struct Calibration {
   /// Format of the file; another one is a miss.
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
   std::string model;   // model digest
   std::string engine;  // engine and version
   /// The retrieval heads, strongest first.

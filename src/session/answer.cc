@@ -207,6 +207,8 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::siz
       (record && record->has_payload ? answer.cold_tokens : answer.dropped_tokens) += blocks_[b].range.size();
     }
     answer.pinned_cold_tokens = pinned_cold_tokens_;
+    for (const std::size_t b : retrieved)
+      if (blocks_[b].cls != CacheClass::volatile_) answer.pinned_cold_tokens -= blocks_[b].range.size();
   }
   answer.kv_bytes_device = engine_.memory().kv;
   answer.kv_bytes_host = store_.usage().payload_bytes;

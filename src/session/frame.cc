@@ -26,7 +26,8 @@ Result<PromptFrame> make_frame(const Engine& engine) {
   if (at == std::string::npos) return plain_frame(engine);
   PromptFrame frame;
   frame.chat = true;
-  frame.before_question = "\n\n";
+  // Measured: without a word between them, a model may miss a fact that ends the text (docs/design.md).
+  frame.before_question = "\n\nQuestion: ";
   const std::string before = rendered.substr(0, at);
   // A template that writes BOS itself must not get a second one from the tokenizer.
   MODELD_TRY(const std::vector<Token> bos, engine.tokenize("", true, false));

@@ -16,10 +16,17 @@ Status SessionImpl::open_context(std::int32_t question_tokens) {
     if (block.cls != CacheClass::volatile_) pinned += block.range.size();
   }
   const std::int32_t room = std::max(question_tokens, std::min(kQuestionRoom, hot / 8));
-  MODELD_TRY(const TurnShape shape, shape_turn(policy_, hot, room, settings_.answer_tokens, kBlockLimits.max_tokens));
-  std::int64_t cells = shape.cells + std::min<std::int64_t>(pinned, hot / 2);
+  // What is pinned comes before a wide recent window and many passages, up to half of the hot set.
+  const auto pinned_room = static_cast<std::int32_t>(std::min<std::int64_t>(pinned, hot / 2));
+  const auto shaped = [&](std::int32_t tokens) {
+    return shape_turn(policy_, tokens, room, settings_.answer_tokens, kBlockLimits.max_tokens);
+  };
+  Result<TurnShape> shape = shaped(hot - pinned_room);
+  if (!shape && pinned_room > 0) shape = shaped(hot);
+  if (!shape) return tl::unexpected(std::move(shape).error());
+  std::int64_t cells = shape->cells + std::int64_t{pinned_room};
   if (policy_.origin == KvOrigin::streamed) {
-    cells = std::max<std::int64_t>(cells, shape.sinks + policy_.stream_window + kBatchTokens);
+    cells = std::max<std::int64_t>(cells, shape->sinks + policy_.stream_window + kBatchTokens);
   }
   ContextSpec spec;
   spec.cells = static_cast<std::int32_t>(std::min<std::int64_t>(cells, hot));
@@ -31,7 +38,7 @@ Status SessionImpl::open_context(std::int32_t question_tokens) {
   cells_ = 0;
   MODELD_TRY_VOID(engine_.open_context(spec));
   cells_ = spec.cells;
-  shape_ = shape;
+  shape_ = *shape;
   return {};
 }
 
@@ -67,11 +74,12 @@ std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const 
     BlockView view;
     view.range = blocks_[b].range;
     view.cls = blocks_[b].cls;
-    view.always = recent.overlaps(view.range);
     const bool hot = resident_valid_ && std::any_of(resident_.begin(), resident_.end(), [&](const ResidentRange& r) {
                        return r.range.overlaps(view.range);
                      });
     const std::optional<BlockRecord> record = store_.record(id_, view.range);
+    // A question finds what is resident, and adds to it; before that only the recent window is sure of its place.
+    view.always = scores.empty() ? recent.overlaps(view.range) : hot;
     view.residence = hot ? Residence::hot : record && record->has_payload ? Residence::cold : Residence::dropped;
     view.last_use = record ? record->last_use : 0;
     view.score = scores.empty() ? 0.0 : scores[b];
@@ -88,6 +96,9 @@ Result<HotSetPlan> SessionImpl::plan_hot(std::span<const double> scores, std::in
   request.budget_tokens =
       cells_ - static_cast<std::int32_t>(sinks_end_.get()) - question_tokens - settings_.answer_tokens;
   request.retrieved_max = std::min(blocks_max, shape_.blocks);
+  request.pinned_share = 0.0;
+  if (scores.empty() && request.budget_tokens > 0)
+    request.pinned_share = std::min(1.0, settings_.hot_tokens / 2.0 / request.budget_tokens);
   return plan_hot_set(request);
 }
 

@@ -71,7 +71,7 @@ TEST(Session, AShortTextIsAnsweredExactlyAndEqualsAPlainDecode) {
     const auto tokens = world.engine->tokenize(text, false, special);
     prompt.insert(prompt.end(), tokens->begin(), tokens->end());
   };
-  add("\n\n", false);
+  add("\n\nQuestion: ", false);
   add(question.text, false);
   add("<|im_end|>\n<|im_start|>assistant\n", true);
   add(question.answer_prefix, false);
@@ -201,6 +201,36 @@ TEST(Session, PinnedTextStaysHotAndWhatExceedsHalfIsReported) {
   EXPECT_GT(answer.pinned_cold_tokens, 0);
   expect_counts(answer);
   EXPECT_EQ(session->check_integrity(), "");
+}
+
+TEST(Session, PinnedTextThatFitsHalfTheHotSetIsAllHotAndNarrowsTheRecentWindow) {
+  World world;
+  for (const std::int32_t hot : {900, 1200, 1536}) {
+    const auto session = world.open(World::settings(hot));
+    const std::vector<TextPart> parts = {{"rules.txt", filler_prose(1'200, 21), SegmentKind::pinned},
+                                         {"book.txt", world.text, SegmentKind::user}};
+    ASSERT_TRUE(session->append(parts));
+    const Answer answer = must(session->ask(question_of(world.needles[1])));
+    EXPECT_EQ(answer.pinned_cold_tokens, 0) << hot;
+    EXPECT_TRUE(answer_begins(answer.text, world.needles[1].answer)) << hot << ": " << answer.text;
+    EXPECT_LE(answer.attended_tokens, hot);
+    expect_counts(answer);
+    EXPECT_EQ(session->check_integrity(), "");
+  }
+}
+
+TEST(Session, PinnedTextThatIsColdIsReadLikeAnyOther) {
+  World world;
+  const auto session = world.open(World::settings());
+  const std::vector<TextPart> parts = {{"book.txt", world.text, SegmentKind::pinned},
+                                       {"end.txt", filler_prose(3'000, 8), SegmentKind::user}};
+  ASSERT_TRUE(session->append(parts));
+  for (const Needle& needle : world.needles) {
+    const Answer answer = must(session->ask(question_of(needle)));
+    EXPECT_TRUE(answer_begins(answer.text, needle.answer)) << needle.sentence << " → " << answer.text;
+    EXPECT_LE(answer.pinned_cold_tokens, answer.cold_tokens + answer.dropped_tokens);
+    EXPECT_EQ(session->check_integrity(), "");
+  }
 }
 
 TEST(Session, TextAppendedLaterIsFoundAndTheOldIsReused) {

@@ -134,7 +134,18 @@ std::string display_name(const std::filesystem::path& path) {
     name.append(rest.substr(0, *invalid)).append("\xEF\xBF\xBD");
     rest.remove_prefix(*invalid + 1);
   }
-  return name.append(rest);
+  name.append(rest);
+  // A line end in a name would make two lines of a report.
+  std::string shown;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      shown += "\xEF\xBF\xBD";
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
 }
 
 }  // namespace modeld

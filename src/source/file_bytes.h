@@ -55,7 +55,7 @@ Result<std::string> read_head(const InputFile& file, std::size_t count, std::str
 Result<std::string> read_to_end(const InputFile& file, std::uint64_t size_hint, std::uint64_t limit,
                                 std::string_view name, const CancelFlag* cancel);
 
-/// A path for messages and reports: its bytes, with what is not UTF-8 replaced by U+FFFD.
+/// A path for messages and reports: its bytes, with what is not UTF-8, and control characters, replaced by U+FFFD.
 std::string display_name(const std::filesystem::path& path);
 
 }  // namespace modeld

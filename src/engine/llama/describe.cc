@@ -243,15 +243,19 @@ Status read_scalars(const Reader& reader, ModelGeometry& geometry) {
   const std::int64_t embedding = reader.integer("embedding_length", 0);
   const auto listed = static_cast<std::int64_t>(file.array_size("tokenizer.ggml.tokens"));
   const std::int64_t vocabulary = listed > 0 ? listed : reader.integer("vocab_size", 0);
+  // What is there is told, whatever else is missing.
+  const auto known = [](std::int64_t value, std::int64_t most) {
+    return static_cast<std::int32_t>(value > 0 && value <= most ? value : 0);
+  };
+  geometry.trained_window = known(trained, std::numeric_limits<std::int32_t>::max());
+  geometry.embedding = known(embedding, kMaxDim);
+  geometry.vocabulary = known(vocabulary, kMaxDim);
   if (trained <= 0 || trained > std::numeric_limits<std::int32_t>::max() || embedding <= 0 || embedding > kMaxDim ||
       vocabulary <= 0 || vocabulary > kMaxDim)
     return fail(ErrorCode::model_load_failed,
                 "The model file does not say its trained window, embedding and vocabulary. It may be an adapter, a "
                 "projector or a part of a split model.",
                 {{"context_length", trained}, {"embedding_length", embedding}, {"vocabulary_tokens", vocabulary}});
-  geometry.trained_window = static_cast<std::int32_t>(trained);
-  geometry.embedding = static_cast<std::int32_t>(embedding);
-  geometry.vocabulary = static_cast<std::int32_t>(vocabulary);
   return {};
 }
 
