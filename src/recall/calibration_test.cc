@@ -195,9 +195,9 @@ TEST(CalibrationJson, RefusesOtherVersionsTypesAndRanges) {
   const std::string json = to_json(example());
   ASSERT_TRUE(calibration_from_json(json).has_value());
   const std::vector<std::pair<const char*, const char*>> changes = {
-      {"\"version\": 1", "\"version\": 2"},
-      {"\"version\": 1", "\"version\": \"1\""},
-      {"\"version\": 1", "\"version\": 1.0"},
+      {"\"version\": 2", "\"version\": 3"},
+      {"\"version\": 2", "\"version\": \"2\""},
+      {"\"version\": 2", "\"version\": 2.0"},
       {"modeld calibration", "another thing"},
       {"\"layer\": 17", "\"layer\": -1"},
       {"\"layer\": 17", "\"layer\": 18446744073709551615"},
