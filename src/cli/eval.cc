@@ -20,7 +20,7 @@ struct EvalChoice {
 };
 
 Status evaluate(EvalChoice& options, const Invocation& invocation, ProgressDisplay& display) {
-  for (const std::filesystem::path& path : {options.eval.text, options.eval.code})
+  for (const std::filesystem::path& path : {options.eval.text, options.eval.code, options.eval.python})
     if (!path.empty() && !std::filesystem::exists(path))
       return fail(ErrorCode::file_missing, fmt::format("{} does not exist. Check the name.", path.string()));
   options.choice.hot_tokens = options.choice.hot_tokens.value_or(options.eval.hot_tokens);
@@ -43,6 +43,8 @@ Status evaluate(EvalChoice& options, const Invocation& invocation, ProgressDispl
 void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command.add_option("--text", eval.text, "Prose: a file")->type_name("FILE");
   command.add_option("--code", eval.code, "Source code: a directory")->type_name("DIRECTORY");
+  command.add_option("--python", eval.python, "Python source, asked about what it states itself: a directory")
+      ->type_name("DIRECTORY");
   command.add_option("--tokens", eval.tokens, "Length of each text (default 65536)")
       ->check(whole_number_of_at_least(1))
       ->type_name("N");
@@ -68,6 +70,12 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command
       .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
+  command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 2)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command.add_option("--margin", eval.reread.margin, "By how much a block must win for that (default 1.5)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("X");
   command
       .add_option("--free-questions", eval.free_questions,
                   "Questions a kind that are also answered without a forced prefix (default 20; 0: none)")

@@ -70,6 +70,7 @@ std::string answer_json(const Answer& answer, std::string_view question) {
   json["recomputed_tokens"] = answer.recomputed_tokens;
   json["pinned_cold_tokens"] = answer.pinned_cold_tokens;
   json["answer_tokens"] = answer.tokens.size();
+  json["returns"] = answer.returns;
   json["retrieved"] = Json::array();
   for (const Passage& passage : answer.retrieved)
     json["retrieved"].push_back({{"start", passage.range.begin.get()},
@@ -85,9 +86,9 @@ std::string answer_json(const Answer& answer, std::string_view question) {
   json["kv_bytes_host"] = answer.kv_bytes_host;
   json["index_bytes"] = answer.index_bytes;
   const Seconds& s = answer.seconds;
-  json["seconds"] = {{"ingest", s.ingest},         {"probe", s.probe},       {"scoring", s.scoring},
-                     {"admission", s.admission},   {"question", s.question}, {"decode", s.decode},
-                     {"retrieval", s.retrieval()}, {"total", s.total()}};
+  json["seconds"] = {{"ingest", s.ingest},       {"probe", s.probe},           {"scoring", s.scoring},
+                     {"admission", s.admission}, {"question", s.question},     {"decode", s.decode},
+                     {"looking", s.looking},     {"retrieval", s.retrieval()}, {"total", s.total()}};
   json["predicted_seconds"] = answer.predicted_seconds;
   return on_one_line(json);
 }

@@ -26,7 +26,7 @@ TEST(AnswerJson, IsOneLineWithTheDocumentedFields) {
   const auto json = nlohmann::json::parse(line);
   for (const char* name :
        {"answer", "mode", "prompt_tokens", "reused_tokens", "computed_tokens", "attended_tokens", "cold_tokens",
-        "dropped_tokens", "recomputed_tokens", "retrieved", "ttft_ms", "prefill_tokens_per_second",
+        "dropped_tokens", "recomputed_tokens", "returns", "retrieved", "ttft_ms", "prefill_tokens_per_second",
         "decode_ms_per_token", "kv_bytes_device", "kv_bytes_host", "index_bytes", "seconds", "predicted_seconds"})
     EXPECT_TRUE(json.contains(name)) << name;
   EXPECT_FALSE(json.contains("question"));

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 /// Answers may end within a UTF-8 character; those bytes are replaced.
 std::string dump(const json& value) { return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
@@ -23,7 +23,7 @@ json to_json(const QuestionResult& r) {
   json value = {{"question", r.question},         {"expected", r.expected}, {"forced", r.forced},
                 {"forced_right", r.forced_right}, {"depth", r.depth},       {"seconds", r.seconds}};
   if (r.free_asked) value.update({{"free", r.free}, {"free_right", r.free_right}});
-  if (r.ranked) value["rank"] = r.rank;
+  if (r.ranked) value.update({{"rank", r.rank}, {"read", r.read}, {"returns", r.returns}});
   return value;
 }
 
@@ -41,8 +41,25 @@ QuestionResult result_from(const json& value) {
     value.at("free_right").get_to(r.free_right);
   }
   r.ranked = value.contains("rank");
-  if (r.ranked) value.at("rank").get_to(r.rank);
+  if (r.ranked) {
+    value.at("rank").get_to(r.rank);
+    value.at("read").get_to(r.read);
+    value.at("returns").get_to(r.returns);
+  }
   return r;
+}
+
+template <typename Predicate>
+std::optional<double> share_of_ranked(const std::vector<QuestionResult>& results, Predicate holds) {
+  std::int64_t ranked = 0;
+  std::int64_t found = 0;
+  for (const QuestionResult& r : results) {
+    if (!r.ranked) continue;
+    ++ranked;
+    if (holds(r)) ++found;
+  }
+  if (ranked == 0) return std::nullopt;
+  return static_cast<double>(found) / static_cast<double>(ranked);
 }
 
 }  // namespace
@@ -58,15 +75,11 @@ std::int64_t Cell::free_asked() const {
 }
 
 std::optional<double> Cell::recall(std::int32_t k) const {
-  std::int64_t ranked = 0;
-  std::int64_t found = 0;
-  for (const QuestionResult& r : results) {
-    if (!r.ranked) continue;
-    ++ranked;
-    if (r.rank >= 1 && r.rank <= k) ++found;
-  }
-  if (ranked == 0) return std::nullopt;
-  return static_cast<double>(found) / static_cast<double>(ranked);
+  return share_of_ranked(results, [k](const QuestionResult& r) { return r.rank >= 1 && r.rank <= k; });
+}
+
+std::optional<double> Cell::read_right() const {
+  return share_of_ranked(results, [](const QuestionResult& r) { return r.read; });
 }
 
 fs::path CellFolder::path_of(const Cell& cell) const {

@@ -27,6 +27,9 @@ struct QuestionResult {
   /// Place of the answer's block in the ranking, from 1; 0: not among those asked for, or not asked.
   std::int32_t rank = 0;
   bool ranked = false;
+  /// Whether the answer was at last read from its block, and how often it went back for another.
+  bool read = false;
+  int returns = 0;
   /// Of the forced answer, prompt and generation.
   double seconds = 0.0;
 };
@@ -44,6 +47,8 @@ struct Cell {
   [[nodiscard]] std::int64_t forced_right() const;
   [[nodiscard]] std::int64_t free_right() const;
   [[nodiscard]] std::int64_t free_asked() const;
+  /// Share of ranked questions that were read from their block; nothing if none was ranked.
+  [[nodiscard]] std::optional<double> read_right() const;
   /// Share of ranked questions whose block is among the first k; nothing if none was ranked.
   [[nodiscard]] std::optional<double> recall(std::int32_t k) const;
 };

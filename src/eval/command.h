@@ -24,6 +24,8 @@ struct EvalOptions {
   std::filesystem::path text;
   /// Source code: a directory. Empty: no code tasks.
   std::filesystem::path code;
+  /// Python source: a directory, asked about what the code itself states. Empty: no such tasks.
+  std::filesystem::path python;
   /// Positions of the pass key in repeated filler, each a text of its own; 0: no such task.
   std::int32_t passkeys = 10;
   /// Length of each text.
@@ -47,6 +49,7 @@ struct EvalOptions {
   /// Of the cold store; 0: what the text needs.
   std::int64_t cold_bytes = 0;
   std::int32_t threads = 0;
+  RereadPolicy reread;
   std::uint64_t seed = 1;
   /// Finished cells and the report (report.md) are kept here.
   std::filesystem::path output;

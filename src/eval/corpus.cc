@@ -93,6 +93,12 @@ Result<TokenOffsets> token_offsets(const Engine& engine, std::string_view text) 
   return result;
 }
 
+std::int64_t token_at(const TokenOffsets& offsets, std::size_t byte) {
+  const auto after = std::upper_bound(offsets.bytes.begin(), offsets.bytes.end(), byte);
+  const auto last = static_cast<std::int64_t>(offsets.tokens.size()) - 1;
+  return std::min<std::int64_t>(last, after - offsets.bytes.begin() - 1);
+}
+
 Result<std::string> cut_to_tokens(const Engine& engine, std::string_view text, std::int64_t tokens) {
   MODELD_TRY(const TokenOffsets offsets, token_offsets(engine, text));
   if (static_cast<std::int64_t>(offsets.tokens.size()) < tokens) {

@@ -22,6 +22,8 @@ struct TokenOffsets {
   std::vector<Token> tokens;
   std::vector<std::size_t> bytes;
 };
+/// The token that holds a byte; past the end the last one.
+std::int64_t token_at(const TokenOffsets& offsets, std::size_t byte);
 /// Errors: the tokenizer's.
 Result<TokenOffsets> token_offsets(const Engine& engine, std::string_view text);
 

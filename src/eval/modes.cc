@@ -20,7 +20,7 @@ bool is_session_mode(std::string_view mode) { return mode == kOurs || mode == kS
 std::vector<std::size_t> items_of(const EvalText& text, std::string_view task) {
   std::vector<std::size_t> items;
   for (std::size_t i = 0; i < text.items.size(); ++i)
-    if (task_name(text, text.items[i].needle.kind) == task) items.push_back(i);
+    if (task_name(text, text.items[i].kind) == task) items.push_back(i);
   return items;
 }
 
@@ -45,8 +45,11 @@ QuestionResult start(const EvalItem& item) {
   return result;
 }
 
+/// An answer may stand in quotes, as a literal does in source code.
 void judge_forced(QuestionResult& result, std::string answer) {
-  result.forced_right = answer_begins(answer, result.expected);
+  const std::size_t begin = answer.find_first_not_of(" '\"`");
+  result.forced_right =
+      begin != std::string::npos && answer_begins(std::string_view(answer).substr(begin), result.expected);
   result.forced = std::move(answer);
 }
 
@@ -90,6 +93,9 @@ class SessionModes {
     const Timer watch;
     MODELD_TRY(Answer forced, session_.ask(question, {}, {}, job_.cancel));
     result.seconds = watch.seconds();
+    result.returns = forced.returns;
+    result.read = std::any_of(forced.retrieved.begin(), forced.retrieved.end(),
+                              [&](const Passage& passage) { return passage.range == truth_[i].answer; });
     judge_forced(result, std::move(forced.text));
     if (mode != kOurs) return result;
     if (freely) {
@@ -136,8 +142,8 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
   } else {
     // Only what the model was given can be asked of it; the kinds share the questions.
     std::erase_if(items, [&](std::size_t i) { return job.text.items[i].token_end > runner.text_tokens(); });
-    std::set<NeedleKind> kinds;
-    for (const EvalItem& item : job.text.items) kinds.insert(item.needle.kind);
+    std::set<std::string> kinds;
+    for (const EvalItem& item : job.text.items) kinds.insert(item.kind);
     items = thin(items, (limit + kinds.size() - 1) / kinds.size());
   }
   const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
@@ -158,7 +164,7 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
 
 std::vector<std::string_view> eval_modes() { return {kFresh, kOurs, kSinksRecent, kTruncated, kDense, kOracle}; }
 
-std::string task_name(const EvalText& text, NeedleKind kind) { return fmt::format("{}.{}", text.name, to_text(kind)); }
+std::string task_name(const EvalText& text, std::string_view kind) { return fmt::format("{}.{}", text.name, kind); }
 
 std::string parameters_of(const EvalJob& job, std::string_view mode) {
   const EvalOptions& o = job.options;
@@ -166,9 +172,11 @@ std::string parameters_of(const EvalJob& job, std::string_view mode) {
                                  Hasher().text(job.text.text).finish().hex());
   if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_questions);
   if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
-  return text + fmt::format(" hot={} kv={} calibration={} reading={} cold={} free={}", o.hot_tokens, to_text(o.kv_type),
-                            job.calibration.digest().substr(0, 16), policy_text(job.calibration.reading), o.cold_bytes,
-                            o.free_questions);
+  const RereadPolicy& reread = o.reread;
+  return text + fmt::format(" hot={} kv={} calibration={} reading={} reread={}/{}/{} cold={} free={}", o.hot_tokens,
+                            to_text(o.kv_type), job.calibration.digest().substr(0, 16),
+                            policy_text(job.calibration.reading), reread.returns, reread.look_tokens, reread.margin,
+                            o.cold_bytes, o.free_questions);
 }
 
 Status run_fresh(const EvalJob& job) {
@@ -218,6 +226,7 @@ Status run_session_modes(const EvalJob& job) {
   settings.kv_type = job.options.kv_type;
   settings.answer_tokens = 48;
   settings.threads = job.options.threads;
+  settings.reread = job.options.reread;
   MODELD_TRY(const std::unique_ptr<Session> session, Session::create(job.engine, store, job.calibration, settings));
   const std::array parts = {TextPart{"text", job.text.text, SegmentKind::user}};
   MODELD_TRY_VOID(session->append(parts, job.cancel));

@@ -42,7 +42,7 @@ struct EvalJob {
 };
 
 /// "prose.single" of a text and a kind.
-std::string task_name(const EvalText& text, NeedleKind kind);
+std::string task_name(const EvalText& text, std::string_view kind);
 /// Everything that results in this mode depend on, one line.
 std::string parameters_of(const EvalJob& job, std::string_view mode);
 

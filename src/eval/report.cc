@@ -42,6 +42,8 @@ std::string recall_columns(const Cell& cell) {
                      *cell.recall(16));
 }
 
+std::string read_column(const Cell& cell) { return cell.read_right() ? fmt::format("{:.2f}", *cell.read_right()) : ""; }
+
 /// Score by quarter of the text.
 std::string by_depth(const Cell& cell) {
   std::array<std::int64_t, 4> right{};
@@ -74,7 +76,8 @@ std::string summary(const Cell& cell) {
   std::string text = fmt::format("{} {} {}: {} of {} right, {}", cell.task, cell.tokens, cell.mode, cell.forced_right(),
                                  asked, share(cell.forced_right(), asked));
   if (cell.free_asked() > 0) text += fmt::format("; free {} of {}", cell.free_right(), cell.free_asked());
-  if (cell.recall(1)) text += "; recall@1/4/8/16 " + recall_columns(cell);
+  if (cell.recall(1))
+    text += fmt::format("; recall@1/4/8/16 {}; read from its block {}", recall_columns(cell), read_column(cell));
   return text + fmt::format("; {:.0f} ms a question\n", mean_milliseconds(cell));
 }
 
@@ -85,18 +88,21 @@ std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, 
       "\nScore: the answer right after a forced answer prefix, with Wilson's 95 % interval. Retention: score ÷ the "
       "same model's score on the passage alone in a fresh context of 300 tokens (mode fresh), over the same "
       "questions, with the paired bootstrap's 95 % interval. Free: the answer occurs in 32 freely generated "
-      "tokens. Recall: the answer's block is among the first k. Depth: score by quarter of the text.\n\n"
-      "| task | tokens | mode | n | score | retention | free | recall@1 / 4 / 8 / 16 | by depth | ms a question |\n"
-      "|---|---|---|---|---|---|---|---|---|---|\n";
+      "tokens. Recall: the answer's block is among the first k for the question; read: the answer was at last read "
+      "from "
+      "it. Depth: score by quarter of the text.\n\n"
+      "| task | tokens | mode | n | score | retention | free | recall@1 / 4 / 8 / 16 | read | by depth | ms a question "
+      "|\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Cell& cell : cells) {
     const Cell* fresh = nullptr;
     for (const Cell& other : cells)
       if (other.mode == "fresh" && other.task == cell.task) fresh = &other;
     const auto asked = static_cast<std::int64_t>(cell.results.size());
     const std::string free = cell.free_asked() == 0 ? "" : share(cell.free_right(), cell.free_asked());
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} |\n", cell.task, cell.tokens, cell.mode,
-                        asked, share(cell.forced_right(), asked), retention(cell, fresh, seed), free,
-                        recall_columns(cell), by_depth(cell), mean_milliseconds(cell));
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} |\n", cell.task, cell.tokens,
+                        cell.mode, asked, share(cell.forced_right(), asked), retention(cell, fresh, seed), free,
+                        recall_columns(cell), read_column(cell), by_depth(cell), mean_milliseconds(cell));
   }
   return text;
 }

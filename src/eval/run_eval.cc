@@ -46,7 +46,7 @@ Status check(const EvalOptions& options, const Engine& engine) {
         "for its results.",
         {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
   }
-  if (options.text.empty() && options.code.empty() && options.passkeys == 0)
+  if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0)
     return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
   if (options.hot_tokens > engine.geometry().trained_window) {
     return fail(ErrorCode::hot_too_large, "The hot set is larger than the model's trained window; ask for less.",
@@ -70,6 +70,7 @@ class EvalRun {
   Status run() {
     MODELD_TRY_VOID(run_corpus("prose", options_.text));
     MODELD_TRY_VOID(run_corpus("code", options_.code));
+    MODELD_TRY_VOID(run_code_facts());
     for (std::int32_t i = 0; i < options_.passkeys; ++i) {
       MODELD_TRY(const EvalText text, make_passkey_text(engine_, options_.tokens, static_cast<std::size_t>(i),
                                                         static_cast<std::size_t>(options_.passkeys), options_.seed));
@@ -99,6 +100,17 @@ class EvalRun {
     return {};
   }
 
+  Status run_code_facts() {
+    if (options_.python.empty()) return {};
+    for (std::int32_t i = 0; i < options_.texts; ++i) {
+      MODELD_TRY(const EvalText text, make_code_text(engine_, fmt::format("python-{}", i + 1), options_.python,
+                                                     options_.tokens, static_cast<std::size_t>(options_.questions),
+                                                     options_.seed + static_cast<std::uint64_t>(i)));
+      MODELD_TRY_VOID(run_text(text, i == 0 ? eval_modes() : std::vector{kFresh, kOurs}));
+    }
+    return {};
+  }
+
   [[nodiscard]] std::vector<std::string> expand(std::vector<std::string_view> modes, const EvalText& text) const {
     std::vector<std::string> result;
     const auto length = static_cast<std::int64_t>(text.offsets.tokens.size());
@@ -123,7 +135,7 @@ class EvalRun {
                 .cancel = cancel_};
     std::vector<std::string> tasks;
     for (const EvalItem& item : text.items) {
-      const std::string task = task_name(text, item.needle.kind);
+      const std::string task = task_name(text, item.kind);
       if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
     }
     std::sort(tasks.begin(), tasks.end());

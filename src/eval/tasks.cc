@@ -15,12 +15,6 @@ namespace {
 constexpr std::int64_t kPasskeyTokens = 32;
 constexpr std::size_t kBands = 4;
 
-std::int64_t token_at(const TokenOffsets& offsets, std::size_t byte) {
-  const auto after = std::upper_bound(offsets.bytes.begin(), offsets.bytes.end(), byte);
-  const auto last = static_cast<std::int64_t>(offsets.tokens.size()) - 1;
-  return std::min<std::int64_t>(last, after - offsets.bytes.begin() - 1);
-}
-
 /// Sentence or line ends are good places to begin a passage.
 std::size_t good_begin(std::string_view text, std::size_t from, std::size_t limit) {
   for (std::size_t at = from; at < limit; ++at)
@@ -40,6 +34,7 @@ Result<EvalText> locate(const Engine& engine, std::string name, PlantedText plan
     const auto answer = result.text.rfind(needle.needle.answer, needle.end - 1);
     MODELD_CHECK(answer != std::string::npos && answer >= needle.begin);
     item.needle = std::move(needle.needle);
+    item.kind = to_text(item.needle.kind);
     item.byte_begin = needle.begin;
     item.byte_end = needle.end;
     item.token_begin = token_at(result.offsets, needle.begin);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ namespace modeld {
 
 /// One question about a text.
 struct EvalItem {
+  /// The second half of its task's name: "single", "constant" …
+  std::string kind;
   Needle needle;
   /// Tokens of the planted sentence in the text's own tokens.
   std::int64_t token_begin = 0;
@@ -48,6 +51,12 @@ struct PlantSpec {
 /// Errors: bad_argument for a text that is too short.
 Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::string_view text, std::int64_t tokens,
                                 const PlantSpec& spec);
+
+/// Python source files with what they state: of the files under `root` those that state most for their size, in a
+/// seeded order, each with its name in a comment line before it, cut to about `tokens` tokens; `questions` facts of
+/// each kind (code_facts.h), spread over the text. Errors: text_empty where there are none.
+Result<EvalText> make_code_text(const Engine& engine, std::string name, const std::filesystem::path& root,
+                                std::int64_t tokens, std::size_t questions, std::uint64_t seed);
 
 /// Repeated filler with one pass key at position `index` of `count`, evenly spread over the text.
 Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,

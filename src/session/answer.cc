@@ -1,11 +1,11 @@
-// Reading and answering: the best blocks directly before the question, best last; the question computed behind them;
-// the answer.
+// One question from its tokens to its counted answer: ingest what is missing, then answer in exact mode or in extended
+// mode (read.cc).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "session/sampler.h"
 #include "session/session_impl.h"
 
 namespace modeld {
@@ -71,16 +71,16 @@ Status SessionImpl::make_ready(const QuestionTokens& tokens, Answer& answer, con
   return {};
 }
 
-Status SessionImpl::compute_question(const QuestionTokens& tokens, Place at) {
+Status SessionImpl::compute_question(const QuestionTokens& tokens, std::span<const Token> written, Place at) {
   std::vector<BatchToken> batch;
-  for (const std::vector<Token>* part : {&tokens.before, &tokens.content, &tokens.after}) {
-    for (const Token token : *part) {
+  const std::array<std::span<const Token>, 4> parts = {tokens.before, tokens.content, tokens.after, written};
+  for (const std::span<const Token> part : parts) {
+    for (const Token token : part) {
       batch.push_back(BatchToken{token, at, kMain, false});
       ++at;
     }
   }
   batch.back().logits = true;
-  MODELD_TRY_VOID(engine_.observe({}));
   return engine_.compute(batch);
 }
 
@@ -88,103 +88,23 @@ Status SessionImpl::answer_exact(const Question& question, const QuestionTokens&
                                  const TextSink& sink, const CancelFlag* cancel) {
   const Stopwatch watch;
   const Place at(static_cast<std::int32_t>(text_.end().get()));
-  Status status = compute_question(tokens, at);
+  MODELD_TRY_VOID(engine_.observe({}));
+  Status status = compute_question(tokens, {}, at);
   answer.seconds.question = watch.seconds();
   if (status) {
-    account(tokens, {}, answer);
-    status = generate(question, static_cast<std::size_t>(tokens.size()) - 1, at + tokens.size(), answer, sink, cancel);
+    Writing writing = begin_writing(question);
+    const auto last = static_cast<std::size_t>(tokens.size()) - 1;
+    const auto written = write(writing, last, at + tokens.size(), nullptr, sink, cancel, answer.seconds);
+    if (written) {
+      account(tokens, {}, answer);
+      take_over(std::move(writing), answer);
+    } else {
+      status = tl::unexpected(written.error());
+    }
   }
   // The question leaves again, also after an error: the stream stays as it was.
   if (Status trimmed = trim_main(at); status && !trimmed) status = std::move(trimmed);
   return status;
-}
-
-Status SessionImpl::answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer,
-                                    const TextSink& sink, const CancelFlag* cancel) {
-  const auto read = [&]() -> Status {
-    MODELD_TRY(const Relevance relevant, relevance(tokens, question, answer.seconds));
-    const Stopwatch admitting;
-    MODELD_TRY(const HotSetPlan plan, plan_hot(relevant.scores, tokens.size(), relevant.blocks));
-    PlacementRequest request;
-    request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
-    std::vector<StreamRange> pinned;
-    for (std::size_t i = 0; i + 1 < resident_.size(); ++i) pinned.push_back(resident_[i].range);
-    request.pinned = pinned;
-    request.recent = resident_.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.back().range;
-    std::vector<StreamRange> retrieved;
-    for (const std::size_t b : plan.retrieved) retrieved.push_back(blocks_[b].range);
-    request.retrieved = retrieved;
-    request.order = policy_.order;
-    request.question_tokens = tokens.size();
-    request.reserve_tokens = settings_.answer_tokens;
-    request.place_limit = std::min(engine_.geometry().trained_window, cells_);
-    MODELD_TRY(const Placement placement, place(request));
-    for (const PlacedRange& placed : placement.retrieved) {
-      const auto it = std::find(retrieved.begin(), retrieved.end(), placed.range);
-      const auto rank = static_cast<std::size_t>(it - retrieved.begin());
-      MODELD_TRY_VOID(admit_block(plan.retrieved[rank], placed.at));
-    }
-    for (const std::size_t b : plan.retrieved) answer.retrieved.push_back(passage(b, relevant.scores[b]));
-    answer.seconds.admission = admitting.seconds();
-    const Stopwatch computing;
-    MODELD_TRY_VOID(compute_question(tokens, placement.question));
-    answer.seconds.question = computing.seconds();
-    question_tokens_per_second_ = tokens.size() / answer.seconds.question;
-    account(tokens, plan.retrieved, answer);
-    return generate(question, static_cast<std::size_t>(tokens.size()) - 1, placement.question + tokens.size(), answer,
-                    sink, cancel);
-  };
-  Status status = read();
-  // Retrieved blocks, question and answer leave the hot set again, also after an error.
-  if (Status trimmed = trim_main(resident_end_); status && !trimmed) status = std::move(trimmed);
-  return status;
-}
-
-Status SessionImpl::generate(const Question& question, std::size_t last_row, Place at, Answer& answer,
-                             const TextSink& sink, const CancelFlag* cancel) {
-  const Stopwatch watch;
-  Sampler sampler(question.sampling);
-  const std::int32_t limit = std::min(question.answer_tokens_max, settings_.answer_tokens);
-  const bool one_line = question.stop_at_line_end || !frame_.chat;
-  std::string held;
-  const auto emit = [&](bool last) {
-    const std::size_t whole = last ? held.size() : whole_utf8(held);
-    std::string_view text = std::string_view(held).substr(0, whole);
-    if (answer.text.empty()) text.remove_prefix(std::min(text.find_first_not_of(" \n\t"), text.size()));
-    answer.text += text;
-    if (sink && !text.empty()) sink(text);
-    held.erase(0, whole);
-  };
-  std::size_t row = last_row;
-  while (true) {
-    if (cancel != nullptr && cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled while answering.");
-    const Token token = sampler.sample(engine_.logits(row));
-    if (engine_.is_end(token)) {
-      answer.finished = true;
-      break;
-    }
-    std::string piece = engine_.piece(token);
-    const std::size_t line_end = one_line ? piece.find('\n') : std::string::npos;
-    if (line_end != std::string::npos && (!answer.text.empty() || !held.empty())) {
-      held += piece.substr(0, line_end);
-      answer.finished = true;
-      break;
-    }
-    answer.tokens.push_back(token);
-    held += piece;
-    emit(false);
-    if (static_cast<std::int32_t>(answer.tokens.size()) >= limit) break;
-    const BatchToken next{token, at, kMain, true};
-    MODELD_TRY_VOID(engine_.compute(std::span(&next, 1)));
-    row = 0;
-    ++at;
-  }
-  emit(true);
-  answer.seconds.decode = watch.seconds();
-  if (!answer.tokens.empty()) {
-    answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(answer.tokens.size());
-  }
-  return {};
 }
 
 void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer) {

@@ -36,10 +36,16 @@ void AttendedKeys::append(const Observation& seen, Place at) {
 }
 
 double AttendedKeys::local_lse(std::size_t head, std::span<const float> rotated, Place at) const {
+  return local_lse(head, rotated, at, {Place(0), at + 1});
+}
+
+double AttendedKeys::local_lse(std::size_t head, std::span<const float> rotated, Place at, PlaceRange places) const {
   const Head& from = heads_[head];
-  const auto end = std::upper_bound(from.places.begin(), from.places.end(), at);
-  const auto begin =
-      from.layer.window == 0 ? from.places.begin() : std::upper_bound(from.places.begin(), end, at - from.layer.window);
+  Place first = places.begin;
+  if (from.layer.window > 0) first = std::max(first, at - from.layer.window + 1);
+  const Place past = std::max(first, std::min(places.end, at + 1));
+  const auto begin = std::lower_bound(from.places.begin(), from.places.end(), first);
+  const auto end = std::lower_bound(begin, from.places.end(), past);
   const auto skip = static_cast<std::size_t>(begin - from.places.begin());
   return log_sum_exp(rotated, std::span(from.keys).subspan(skip * dim_), static_cast<std::size_t>(end - begin));
 }

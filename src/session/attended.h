@@ -32,6 +32,8 @@ class AttendedKeys {
   /// log Σ exp of a query's scores over all places up to its own, `at`, as far as its layer sees. `rotated`: the query,
   /// turned to `at`.
   [[nodiscard]] double local_lse(std::size_t head, std::span<const float> rotated, Place at) const;
+  /// The same over those of these places alone.
+  [[nodiscard]] double local_lse(std::size_t head, std::span<const float> rotated, Place at, PlaceRange places) const;
 
  private:
   struct Head {

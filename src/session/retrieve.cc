@@ -50,31 +50,33 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
   return queries;
 }
 
-SessionImpl::Relevance SessionImpl::score(std::span<const HeadQueries> queries, const Question& question) const {
-  std::vector<StreamRange> candidates;
-  std::vector<std::size_t> numbers;
+Search SessionImpl::search(std::span<const HeadQueries> question) const {
+  Search search;
   for (std::size_t b = 0; b < blocks_done_; ++b) {
     const bool hot = std::any_of(resident_.begin(), resident_.end(),
                                  [&](const ResidentRange& r) { return r.range.overlaps(blocks_[b].range); });
     if (hot) continue;
-    candidates.push_back(blocks_[b].range);
-    numbers.push_back(b);
+    search.ranges.push_back(blocks_[b].range);
+    search.numbers.push_back(b);
   }
-  const std::vector<double> by_heads = score_blocks(*index_, queries, candidates, calibration_.rule);
-  const std::vector<double> by_words_all = lexical_.score(question.text);
-  std::vector<double> by_words;
-  for (const std::size_t b : numbers) by_words.push_back(by_words_all[b]);
-  const std::vector<BlockScore> fused = fuse_ranks(by_heads, by_words);
-  Relevance relevance;
-  relevance.scores.assign(blocks_done_, 0.0);
-  for (const BlockScore& ranked : fused) relevance.scores[numbers[ranked.block]] = ranked.score;
-  const auto most = static_cast<std::size_t>(std::max(0, policy_.blocks));
-  relevance.blocks = static_cast<std::int32_t>(blocks_to_read(fused, by_heads, by_words, most));
-  return relevance;
+  search.asked = score_by_head(*index_, question, search.ranges, calibration_.rule);
+  return search;
 }
 
-Result<SessionImpl::Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Question& question,
-                                                      Seconds& seconds) {
+Ranked SessionImpl::rank(const Search& search, std::string_view words) const {
+  Ranked ranked;
+  std::vector<std::vector<double>> by_head = search.asked;
+  for (std::size_t h = 0; h < search.written.size(); ++h) {
+    for (std::size_t c = 0; c < by_head[h].size(); ++c) by_head[h][c] = std::max(by_head[h][c], search.written[h][c]);
+  }
+  ranked.by_heads = sum_of_heads(by_head);
+  const std::vector<double> all = lexical_.score(words);
+  for (const std::size_t b : search.numbers) ranked.by_words.push_back(all[b]);
+  ranked.fused = fuse_ranks(ranked.by_heads, ranked.by_words);
+  return ranked;
+}
+
+Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds) {
   Relevance relevance;
   relevance.scores.assign(blocks_done_, 0.0);
   if (question.oracle) {
@@ -95,7 +97,11 @@ Result<SessionImpl::Relevance> SessionImpl::relevance(const QuestionTokens& toke
   recomputed_since_ += static_cast<std::int64_t>(tokens.before.size() + tokens.content.size());
   seconds.probe = probing.seconds();
   const Stopwatch scoring;
-  relevance = score(probed, question);
+  relevance.search = search(probed);
+  const Ranked ranked = rank(relevance.search, question.text);
+  for (const BlockScore& one : ranked.fused) relevance.scores[relevance.search.numbers[one.block]] = one.score;
+  const auto most = static_cast<std::size_t>(std::max(0, policy_.blocks));
+  relevance.blocks = static_cast<std::int32_t>(blocks_to_read(ranked.fused, ranked.by_heads, ranked.by_words, most));
   if (question.blocks) relevance.blocks = *question.blocks;
   seconds.scoring = scoring.seconds();
   return relevance;

@@ -72,7 +72,7 @@ bool SessionImpl::fits_exact(std::int64_t question_tokens) const {
   return text_.end().get() + question_tokens + settings_.answer_tokens <= exact_limit();
 }
 
-Result<SessionImpl::QuestionTokens> SessionImpl::tokenise(const Question& question) const {
+Result<QuestionTokens> SessionImpl::tokenise(const Question& question) const {
   if (question.text.find_first_not_of(" \t\r\n") == std::string::npos) {
     return fail(ErrorCode::bad_argument, "The question is empty.");
   }
@@ -83,6 +83,7 @@ Result<SessionImpl::QuestionTokens> SessionImpl::tokenise(const Question& questi
   if (!question.answer_prefix.empty()) {
     const std::string prefix = (frame_.chat ? "" : " ") + question.answer_prefix;
     MODELD_TRY(const std::vector<Token> begun, engine_.tokenize(prefix, false, false));
+    tokens.begun = static_cast<std::int32_t>(begun.size());
     tokens.after.insert(tokens.after.end(), begun.begin(), begun.end());
   }
   return tokens;

@@ -25,6 +25,7 @@
 #include "engine/engine.h"
 #include "plan/budget.h"
 #include "plan/reading.h"
+#include "plan/reread.h"
 #include "recall/calibration.h"
 #include "store/cold_store.h"
 #include "stream/segment.h"
@@ -50,6 +51,7 @@ struct SessionSettings {
   std::int32_t threads = 0;
   /// Overrides of the calibrated reading policy.
   std::optional<ReadingPolicy> reading;
+  RereadPolicy reread;
 };
 
 struct Sampling {
@@ -101,6 +103,8 @@ struct Seconds {
   double admission = 0.0;
   double question = 0.0;
   double decode = 0.0;
+  /// Part of decode: looking for better blocks while writing.
+  double looking = 0.0;
   [[nodiscard]] double retrieval() const { return probe + scoring + admission + question; }
   [[nodiscard]] double total() const { return ingest + probe + scoring + admission + question + decode; }
 };
@@ -126,6 +130,8 @@ struct Answer {
   std::int64_t pinned_cold_tokens = 0;
 
   std::vector<Passage> retrieved;  // best first
+  /// How often the answer went back for another block while it was written.
+  int returns = 0;
   Seconds seconds;
   double ttft_ms = 0.0;
   /// What the turn was predicted to take before it began (prefill and question, without decode); 0 if nothing was

@@ -49,6 +49,7 @@ struct World {
     SessionSettings settings;
     settings.hot_tokens = hot;
     settings.answer_tokens = 32;
+    settings.reread.returns = 2;
     return settings;
   }
 

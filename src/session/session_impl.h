@@ -1,5 +1,6 @@
 // The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks),
-// hot_set.cc (the resident layout), retrieve.cc (which blocks matter), answer.cc (reading and generating).
+// hot_set.cc (the resident layout), retrieve.cc (which blocks matter), read.cc (reading them and writing), answer.cc (a
+// question as a whole).
 //
 // Invariants: - index, lexical index, blocks and store records cover the same ranges: everything computed but the
 // sinks;
@@ -17,6 +18,7 @@
 
 #include "plan/hot_set.h"
 #include "plan/placement.h"
+#include "recall/fuse.h"
 #include "recall/key_index.h"
 #include "recall/lexical.h"
 #include "recall/score.h"
@@ -24,6 +26,8 @@
 #include "session/frame.h"
 #include "session/session.h"
 #include "session/stream_text.h"
+#include "session/turn.h"
+#include "session/writing.h"
 
 namespace modeld {
 
@@ -69,15 +73,6 @@ class SessionImpl final : public Session {
   std::string check_integrity() const override;
 
  private:
-  struct QuestionTokens {
-    std::vector<Token> before;   // separator
-    std::vector<Token> content;  // the user's words: they alone give the queries
-    std::vector<Token> after;    // template and answer prefix
-    [[nodiscard]] std::int32_t size() const {
-      return static_cast<std::int32_t>(before.size() + content.size() + after.size());
-    }
-  };
-
   // session.cc
   [[nodiscard]] std::int32_t exact_limit() const;
   [[nodiscard]] bool fits_exact(std::int64_t question_tokens) const;
@@ -129,11 +124,8 @@ class SessionImpl final : public Session {
   [[nodiscard]] AttendedKeys attended() const;
   /// Computes the question behind the recent window, to see its queries, and takes it away again.
   Result<std::vector<HeadQueries>> probe(const QuestionTokens& question);
-  struct Relevance {
-    std::vector<double> scores;  // one a block, > 0 for those worth reading
-    std::int32_t blocks = 0;     // how many of the best to read
-  };
-  [[nodiscard]] Relevance score(std::span<const HeadQueries> queries, const Question& question) const;
+  [[nodiscard]] Search search(std::span<const HeadQueries> question) const;
+  [[nodiscard]] Ranked rank(const Search& search, std::string_view words) const;
   /// By fused ranks, or by the question's own oracle.
   Result<Relevance> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
   [[nodiscard]] Passage passage(std::size_t block, double score) const;
@@ -145,9 +137,23 @@ class SessionImpl final : public Session {
                       const CancelFlag* cancel);
   Status answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
                          const CancelFlag* cancel);
-  Status compute_question(const QuestionTokens& tokens, Place at);
-  Status generate(const Question& question, std::size_t last_row, Place at, Answer& answer, const TextSink& sink,
-                  const CancelFlag* cancel);
+  Status compute_question(const QuestionTokens& tokens, std::span<const Token> written, Place at);
+
+  // read.cc
+  Status read_and_write(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
+                        const CancelFlag* cancel);
+  /// Admits what the plan takes of the wanted blocks, and computes the question and what was written behind them.
+  Result<Reading> read(std::span<const double> scores, std::int32_t blocks, const QuestionTokens& tokens,
+                       std::span<const Token> written, Seconds& seconds);
+  [[nodiscard]] Writing begin_writing(const Question& question) const;
+  /// Writes until the answer is done, from the logits of `row`; the next token stands at `at`. With a look, may end
+  /// with a block to go back for; what was not shown is taken back then.
+  Result<std::optional<std::size_t>> write(Writing& writing, std::size_t row, Place at, const Look* look,
+                                           const TextSink& sink, const CancelFlag* cancel, Seconds& seconds);
+  /// Takes up `count` written tokens, from row `first` of the last observation on, whose row 0 stands at `at`.
+  void note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const;
+  [[nodiscard]] std::optional<std::size_t> better_block(const Look& look, const std::string& written) const;
+  static void take_over(Writing writing, Answer& answer);
   void account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer);
 
   Engine& engine_;

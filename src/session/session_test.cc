@@ -287,6 +287,40 @@ TEST(Session, TextThatComesTwiceIsComputedAgainWhereItsFirstCopyWasDropped) {
   }
 }
 
+TEST(Session, WhatIsBeingWrittenBringsTheBlockThatTheQuestionDidNotFind) {
+  World world;
+  const auto session = world.open_with_text(World::settings());
+  Question question = question_of(world.needles[2]);
+  question.text = "How does it go on?";  // the begun answer alone says what is wanted
+  const Answer answer = must(session->ask(question));
+  EXPECT_TRUE(answer_begins(answer.text, world.needles[2].answer)) << answer.text;
+  EXPECT_GE(answer.returns, 1);
+  EXPECT_LE(answer.returns, World::settings().reread.returns);
+  expect_counts(answer);
+  EXPECT_EQ(session->check_integrity(), "");
+  SessionSettings never = World::settings();
+  never.reread.returns = 0;
+  const auto without = world.open_with_text(never);
+  const Answer missed = must(without->ask(question));
+  EXPECT_FALSE(answer_begins(missed.text, world.needles[2].answer)) << missed.text;
+  EXPECT_EQ(missed.returns, 0);
+}
+
+TEST(Session, WhatWasShownIsTheAnswerAndIsNeverTakenBack) {
+  World world;
+  const auto session = world.open_with_text(World::settings());
+  for (const Needle& needle : world.needles) {
+    Question question = question_of(needle);
+    question.answer_prefix.clear();
+    question.answer_tokens_max = 24;
+    std::string shown;
+    const auto answer = session->ask(question, [&shown](std::string_view piece) { shown += piece; });
+    ASSERT_TRUE(answer) << to_text(answer.error());
+    EXPECT_EQ(shown, answer->text);
+    EXPECT_EQ(session->check_integrity(), "");
+  }
+}
+
 TEST(Session, PassagesNameTheirSourceAndLines) {
   World world;
   const auto session = world.open_with_text(World::settings());

@@ -1,0 +1,174 @@
+// Reading and writing in extended mode: the best blocks directly before the question, best last; the question computed
+// behind them; the answer. What the model writes is a better query than what it was asked, so it is looked at while it
+// is held back: where it draws to a block that is not being read, the answer goes back to the last word that was shown,
+// and goes on with that block.
+#include <algorithm>
+
+#include "session/session_impl.h"
+
+namespace modeld {
+
+Status SessionImpl::answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer,
+                                    const TextSink& sink, const CancelFlag* cancel) {
+  Status status = read_and_write(question, tokens, answer, sink, cancel);
+  // Retrieved blocks, question and answer leave the hot set again, also after an error.
+  if (Status trimmed = trim_main(resident_end_); status && !trimmed) status = std::move(trimmed);
+  return status;
+}
+
+Status SessionImpl::read_and_write(const Question& question, const QuestionTokens& tokens, Answer& answer,
+                                   const TextSink& sink, const CancelFlag* cancel) {
+  MODELD_TRY(Relevance relevant, relevance(tokens, question, answer.seconds));
+  Writing writing = begin_writing(question);
+  std::vector<std::size_t> given_up;  // candidates
+  while (true) {
+    MODELD_TRY(Reading reading, read(relevant.scores, relevant.blocks, tokens, writing.kept(), answer.seconds));
+    const std::int32_t computed = tokens.size() + static_cast<std::int32_t>(writing.kept().size());
+    const Look look{&question, &relevant.search, &reading, given_up};
+    const bool looking = answer.returns < settings_.reread.returns && !relevant.search.numbers.empty();
+    std::optional<std::size_t> better;
+    if (looking) {
+      const std::int32_t begun = tokens.begun + static_cast<std::int32_t>(writing.kept().size());
+      note_written(look, computed - begun, begun, reading.question);
+      if (begun > 0) better = better_block(look, question.answer_prefix + writing.text());
+    }
+    if (!better) {
+      MODELD_TRY(better, write(writing, static_cast<std::size_t>(computed) - 1, reading.question + computed,
+                               looking ? &look : nullptr, sink, cancel, answer.seconds));
+    }
+    if (!better) {
+      account(tokens, reading.blocks, answer);
+      for (const std::size_t b : reading.blocks) answer.retrieved.push_back(passage(b, relevant.scores[b]));
+      break;
+    }
+    ++answer.returns;
+    recomputed_since_ += computed;
+    const std::vector<std::size_t>& numbers = relevant.search.numbers;
+    for (const std::size_t b : reading.blocks)
+      given_up.push_back(
+          static_cast<std::size_t>(std::lower_bound(numbers.begin(), numbers.end(), b) - numbers.begin()));
+    std::fill(relevant.scores.begin(), relevant.scores.end(), 0.0);
+    relevant.scores[numbers[*better]] = 1.0;
+    relevant.blocks = 1;
+    MODELD_TRY_VOID(trim_main(resident_end_));
+  }
+  take_over(std::move(writing), answer);
+  return {};
+}
+
+Result<Reading> SessionImpl::read(std::span<const double> scores, std::int32_t blocks, const QuestionTokens& tokens,
+                                  std::span<const Token> written, Seconds& seconds) {
+  const Stopwatch admitting;
+  MODELD_TRY(const HotSetPlan plan, plan_hot(scores, tokens.size(), blocks));
+  PlacementRequest request;
+  request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
+  std::vector<StreamRange> pinned;
+  for (std::size_t i = 0; i + 1 < resident_.size(); ++i) pinned.push_back(resident_[i].range);
+  request.pinned = pinned;
+  request.recent = resident_.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.back().range;
+  std::vector<StreamRange> retrieved;
+  for (const std::size_t b : plan.retrieved) retrieved.push_back(blocks_[b].range);
+  request.retrieved = retrieved;
+  request.order = policy_.order;
+  request.question_tokens = tokens.size();
+  request.reserve_tokens = settings_.answer_tokens;
+  request.place_limit = std::min(engine_.geometry().trained_window, cells_);
+  MODELD_TRY(const Placement placement, place(request));
+  Reading reading{plan.retrieved, placement.question, attended()};
+  for (const PlacedRange& placed : placement.retrieved) {
+    const auto it = std::find(retrieved.begin(), retrieved.end(), placed.range);
+    MODELD_TRY_VOID(admit_block(plan.retrieved[static_cast<std::size_t>(it - retrieved.begin())], placed.at));
+    reading.attended.append(*index_, placed.range, placed.at);
+  }
+  seconds.admission += admitting.seconds();
+  const Stopwatch computing;
+  MODELD_TRY_VOID(engine_.observe(retrieval_heads()));
+  MODELD_TRY_VOID(compute_question(tokens, written, reading.question));
+  const double took = computing.seconds();
+  seconds.question += took;
+  question_tokens_per_second_ = (tokens.size() + static_cast<double>(written.size())) / took;
+  return reading;
+}
+
+Writing SessionImpl::begin_writing(const Question& question) const {
+  return {engine_, question, std::min(question.answer_tokens_max, settings_.answer_tokens),
+          question.stop_at_line_end || !frame_.chat};
+}
+
+Result<std::optional<std::size_t>> SessionImpl::write(Writing& writing, std::size_t row, Place at, const Look* look,
+                                                      const TextSink& sink, const CancelFlag* cancel,
+                                                      Seconds& seconds) {
+  const Stopwatch watch;
+  const auto look_now = [&]() -> std::optional<std::size_t> {
+    if (look == nullptr) return std::nullopt;
+    const Stopwatch looking;
+    const auto better = better_block(*look, look->question->answer_prefix + writing.all_text());
+    seconds.looking += looking.seconds();
+    if (better) writing.take_back();
+    return better;
+  };
+  std::optional<std::size_t> better;
+  while (true) {
+    if (cancel != nullptr && cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled while answering.");
+    const Token token = writing.next(engine_.logits(row));
+    if (writing.done()) {
+      better = look_now();
+      break;
+    }
+    const BatchToken next{token, at, kMain, true};
+    MODELD_TRY_VOID(engine_.compute(std::span(&next, 1)));
+    row = 0;
+    if (look != nullptr) {
+      const Stopwatch looking;
+      note_written(*look, 0, 1, at);
+      seconds.looking += looking.seconds();
+    }
+    ++at;
+    if (look != nullptr && std::cmp_less(writing.held(), settings_.reread.look_tokens)) continue;
+    better = look_now();
+    if (better) break;
+    writing.keep(sink);
+  }
+  if (!better) writing.keep(sink);
+  seconds.decode += watch.seconds();
+  return better;
+}
+
+void SessionImpl::note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const {
+  look.reading->attended.append(engine_.observation(), at);
+  const std::vector<HeadQueries> queries = queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(),
+                                                      first, count, at, look.reading->attended);
+  std::vector<std::vector<double>> fresh = score_by_head(*index_, queries, look.search->ranges, calibration_.rule);
+  std::vector<std::vector<double>>& written = look.search->written;
+  // Behind other blocks what was written before is seen anew.
+  if (at == look.reading->question || written.empty()) {
+    written = std::move(fresh);
+    return;
+  }
+  for (std::size_t h = 0; h < written.size(); ++h) {
+    for (std::size_t c = 0; c < written[h].size(); ++c) written[h][c] = std::max(written[h][c], fresh[h][c]);
+  }
+}
+
+std::optional<std::size_t> SessionImpl::better_block(const Look& look, const std::string& written) const {
+  const Ranked ranked = rank(*look.search, look.question->text + " " + written);
+  std::vector<double> fused(ranked.fused.size(), 0.0);
+  for (const BlockScore& block : ranked.fused) fused[block.block] = block.score;
+  const std::vector<double> drawn = sum_of_heads(look.search->written);
+  std::vector<std::size_t> read;
+  for (std::size_t c = 0; c < look.search->numbers.size(); ++c) {
+    const auto& blocks = look.reading->blocks;
+    if (std::find(blocks.begin(), blocks.end(), look.search->numbers[c]) != blocks.end()) read.push_back(c);
+  }
+  return block_to_go_back_for({fused, drawn, read, look.given_up}, settings_.reread.margin);
+}
+
+void SessionImpl::take_over(Writing writing, Answer& answer) {
+  answer.text = writing.text();
+  answer.tokens = writing.tokens();
+  answer.finished = writing.finished();
+  if (!answer.tokens.empty())
+    answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(answer.tokens.size());
+}
+
+}  // namespace modeld

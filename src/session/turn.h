@@ -1,0 +1,63 @@
+// What the steps of one turn hand to each other: the question, which blocks matter for it, which are being read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "recall/fuse.h"
+#include "session/attended.h"
+#include "session/session.h"
+
+namespace modeld {
+
+/// A question as tokens.
+struct QuestionTokens {
+  std::vector<Token> before;   // separator
+  std::vector<Token> content;  // the user's words: they alone give the queries
+  std::vector<Token> after;    // template and answer prefix
+  std::int32_t begun = 0;      // how many of the last tokens of `after` are the answer prefix
+  [[nodiscard]] std::int32_t size() const {
+    return static_cast<std::int32_t>(before.size() + content.size() + after.size());
+  }
+};
+
+/// What is known of the blocks that are not always attended, by candidate.
+struct Search {
+  std::vector<std::size_t> numbers;  // of the blocks, ascending
+  std::vector<StreamRange> ranges;
+  std::vector<std::vector<double>> asked;    // how the question draws to them, by head
+  std::vector<std::vector<double>> written;  // how what was written does
+};
+
+/// Ranks by heads and words fused, best first.
+struct Ranked {
+  std::vector<double> by_heads;
+  std::vector<double> by_words;
+  std::vector<BlockScore> fused;
+};
+
+/// What a question wants to read.
+struct Relevance {
+  std::vector<double> scores;  // one a block, > 0 for those worth reading
+  std::int32_t blocks = 0;     // how many of the best to read
+  /// Empty where the question does without retrieval.
+  Search search;
+};
+
+/// Blocks that are being read, and what the question's and the answer's tokens attend there.
+struct Reading {
+  std::vector<std::size_t> blocks;  // best first
+  Place question;
+  AttendedKeys attended;
+};
+
+/// Looks for a block that what is being written draws to more than to all that is being read.
+struct Look {
+  const Question* question = nullptr;
+  Search* search = nullptr;
+  Reading* reading = nullptr;
+  std::span<const std::size_t> given_up;
+};
+
+}  // namespace modeld
