@@ -70,7 +70,7 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
   command
       .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
-  command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 2)")
+  command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 0)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   command.add_option("--margin", eval.reread.margin, "By how much a block must win for that (default 1.5)")

@@ -123,16 +123,16 @@ class Parser {
     ++times_["def " + name];
     int depth = 0;
     std::size_t argument = end + 1;
-    std::optional<std::size_t> equals;
+    std::size_t equals = std::string::npos;  // of the parameter at hand
     for (std::size_t i = end; i < code_.size(); ++i) {
       const char c = code_[i];
       if (c == '(' || c == '[' || c == '{') ++depth;
       if (c == ')' || c == ']' || c == '}') --depth;
-      if (depth == 1 && c == '=' && !equals) equals = i;
+      if (depth == 1 && c == '=' && equals == std::string::npos) equals = i;
       if ((depth == 1 && c == ',') || depth == 0) {
-        if (equals && !name.starts_with("__")) parameter(name, at, argument, *equals, i);
+        if (equals != std::string::npos && !name.starts_with("__")) parameter(name, at, argument, equals, i);
         argument = i + 1;
-        equals.reset();
+        equals = std::string::npos;
       }
       if (depth == 0) return;
     }
