@@ -97,7 +97,7 @@ Status SessionImpl::answer_exact(const Question& question, const QuestionTokens&
     const auto written = write(writing, last, at + tokens.size(), nullptr, sink, cancel, answer.seconds);
     if (written) {
       account(tokens, {}, answer);
-      take_over(std::move(writing), answer);
+      take_over(writing, answer);
     } else {
       status = tl::unexpected(written.error());
     }

@@ -52,7 +52,7 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
     relevant.blocks = 1;
     MODELD_TRY_VOID(trim_main(resident_end_));
   }
-  take_over(std::move(writing), answer);
+  take_over(writing, answer);
   return {};
 }
 
@@ -63,10 +63,12 @@ Result<Reading> SessionImpl::read(std::span<const double> scores, std::int32_t b
   PlacementRequest request;
   request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
   std::vector<StreamRange> pinned;
+  pinned.reserve(resident_.size());
   for (std::size_t i = 0; i + 1 < resident_.size(); ++i) pinned.push_back(resident_[i].range);
   request.pinned = pinned;
   request.recent = resident_.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.back().range;
   std::vector<StreamRange> retrieved;
+  retrieved.reserve(plan.retrieved.size());
   for (const std::size_t b : plan.retrieved) retrieved.push_back(blocks_[b].range);
   request.retrieved = retrieved;
   request.order = policy_.order;
@@ -163,7 +165,7 @@ std::optional<std::size_t> SessionImpl::better_block(const Look& look, const std
   return block_to_go_back_for({fused, drawn, read, look.given_up}, settings_.reread.margin);
 }
 
-void SessionImpl::take_over(Writing writing, Answer& answer) {
+void SessionImpl::take_over(const Writing& writing, Answer& answer) {
   answer.text = writing.text();
   answer.tokens = writing.tokens();
   answer.finished = writing.finished();

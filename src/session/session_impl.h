@@ -153,7 +153,7 @@ class SessionImpl final : public Session {
   /// Takes up `count` written tokens, from row `first` of the last observation on, whose row 0 stands at `at`.
   void note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const;
   [[nodiscard]] std::optional<std::size_t> better_block(const Look& look, const std::string& written) const;
-  static void take_over(Writing writing, Answer& answer);
+  static void take_over(const Writing& writing, Answer& answer);
   void account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer);
 
   Engine& engine_;
