@@ -5,6 +5,10 @@
 #include <algorithm>
 
 namespace modeld {
+
+/// How far a single row may be beyond the bound of the mean.
+constexpr double kSingleRow = 10.0;
+
 namespace {
 
 constexpr std::string_view kStory =
@@ -161,9 +165,16 @@ void Conformance::expect_near(const Logits& reference, const Logits& logits, std
 void Conformance::expect_near(const std::vector<Logits>& reference, const std::vector<Logits>& logits,
                               std::string_view what) {
   ASSERT_EQ(reference.size(), logits.size());
-  double kl = 0.0;
-  for (std::size_t row = 0; row < logits.size(); ++row) kl = std::max(kl, divergence(reference[row], logits[row]));
-  expect_within(kl, bound(), what);
+  // The mean is what a KV type promises; a single row, where the model was undecided, may lie well off it.
+  double sum = 0.0;
+  double most = 0.0;
+  for (std::size_t row = 0; row < logits.size(); ++row) {
+    const double kl = divergence(reference[row], logits[row]);
+    sum += kl;
+    most = std::max(most, kl);
+  }
+  EXPECT_LE(most, kSingleRow * bound()) << what << ", a single row";
+  expect_within(sum / static_cast<double>(logits.size()), bound(), what);
 }
 
 void Conformance::expect_near_computed(const Logits& reference, const Logits& logits, std::string_view what) {

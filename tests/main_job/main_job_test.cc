@@ -124,7 +124,7 @@ TEST_F(MainJobExact, TheAnswerIsThePlainEnginesOwnTokenByToken) {
     ASSERT_TRUE(tokens);
     tail.insert(tail.end(), tokens->begin(), tokens->end());
   };
-  add("\n\n", false);
+  add("\n\nQuestion: ", false);
   add(question.text, false);
   add("<|im_end|>\n<|im_start|>assistant\n", true);
   add(question.answer_prefix, false);
