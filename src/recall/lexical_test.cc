@@ -169,7 +169,7 @@ std::string real_text() {
 
 TEST(LexicalIndex, TakesLessThanSixtyBytesATokenOfRealText) {
   const std::string text = real_text();
-  if (text.size() < 100000) GTEST_SKIP() << "no licence texts on this machine";
+  ASSERT_GE(text.size(), 100000U) << "Debian's base-files brings licence texts in /usr/share/common-licenses";
   constexpr std::size_t kBytesPerToken = 4;  // of English, about
   LexicalIndex index;
   for (std::size_t at = 0; at < text.size(); at += 128 * kBytesPerToken)

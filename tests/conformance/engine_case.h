@@ -22,6 +22,9 @@ struct EngineCase {
   std::int32_t slow_tokens = 2000;
   /// Kullback-Leibler divergence, in nats, that sums in another order and rounding to the KV type may cost.
   double bound = 1e-2;
+  /// How far a single one of several rows may lie beyond `bound`, which their mean keeps: a row where the model is
+  /// undecided turns on the rounding of a 4-bit KV.
+  double single_row = 1.0;
   /// The same for computing anew in batches of another size or at other places: the noise of the model's own kernels.
   double computing_bound = 1e-2;
   /// Largest relative error of an observed vector against the same one computed under other places.
