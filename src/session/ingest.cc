@@ -157,8 +157,9 @@ Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFl
   };
   while (blocks_done_ < blocks_.size()) {
     MODELD_TRY_VOID(check_cancel(cancel));
-    MODELD_TRY(const bool repeated, park_repeated(blocks_done_));
-    if (repeated) {
+    if (const std::optional<StreamRange> first = repeated(blocks_done_)) {
+      MODELD_TRY_VOID(record_block(blocks_done_, key_of(blocks_done_), {}));
+      index_->append_copy(*first);
       ++blocks_done_;
       if (blocks_done_ % kReportBlocks == 0 || blocks_done_ == blocks_.size()) tell();
       continue;
@@ -167,7 +168,7 @@ Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFl
     std::int64_t tokens = 0;
     while (group.size() < static_cast<std::size_t>(kLanes) && blocks_done_ + group.size() < blocks_.size()) {
       const std::size_t next = blocks_done_ + group.size();
-      if (!group.empty() && repeats(next)) break;
+      if (!group.empty() && repeated(next)) break;
       const StreamRange range = blocks_[next].range;
       const std::int64_t more = range.end - run_up_of(range).begin;
       const std::int64_t room = std::min<std::int64_t>(kBatchTokens, cells_ - sinks_end_.get());
@@ -198,18 +199,11 @@ BlockKey SessionImpl::key_of(std::size_t block) const {
   return streamed_key(identity, sinks, policy_.stream_window, before ? before->key : BlockKey{}, tokens);
 }
 
-bool SessionImpl::repeats(std::size_t block) const {
-  const BlockKey key = key_of(block);
-  return first_with_key_.contains(key) && store_.find(key) != nullptr;
-}
-
-Result<bool> SessionImpl::park_repeated(std::size_t block) {
+std::optional<StreamRange> SessionImpl::repeated(std::size_t block) const {
   const BlockKey key = key_of(block);
   const auto first = first_with_key_.find(key);
-  if (first == first_with_key_.end() || store_.find(key) == nullptr) return false;
-  MODELD_TRY_VOID(record_block(block, key, {}));
-  index_->append_copy(first->second);
-  return true;
+  if (first == first_with_key_.end() || store_.find(key) == nullptr) return std::nullopt;
+  return first->second;
 }
 
 Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> ranges) {

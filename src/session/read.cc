@@ -22,15 +22,15 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
   Writing writing = begin_writing(question);
   std::vector<std::size_t> given_up;  // candidates
   while (true) {
-    MODELD_TRY(Reading reading, read(relevant.scores, relevant.blocks, tokens, writing.kept(), answer.seconds));
+    const bool looking = answer.returns < settings_.reread.returns && !relevant.search.numbers.empty();
+    MODELD_TRY(Reading reading, read(relevant, tokens, writing.kept(), looking, answer.seconds));
     const std::int32_t computed = tokens.size() + static_cast<std::int32_t>(writing.kept().size());
     const Look look{&question, &relevant.search, &reading, given_up};
-    const bool looking = answer.returns < settings_.reread.returns && !relevant.search.numbers.empty();
     std::optional<std::size_t> better;
     if (looking) {
       const std::int32_t begun = tokens.begun + static_cast<std::int32_t>(writing.kept().size());
       note_written(look, computed - begun, begun, reading.question);
-      if (begun > 0) better = better_block(look, question.answer_prefix + writing.text());
+      if (begun > 0) better = better_block(look, writing);
     }
     if (!better) {
       MODELD_TRY(better, write(writing, static_cast<std::size_t>(computed) - 1, reading.question + computed,
@@ -56,10 +56,10 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
   return {};
 }
 
-Result<Reading> SessionImpl::read(std::span<const double> scores, std::int32_t blocks, const QuestionTokens& tokens,
-                                  std::span<const Token> written, Seconds& seconds) {
+Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens& tokens, std::span<const Token> written,
+                                  bool looking, Seconds& seconds) {
   const Stopwatch admitting;
-  MODELD_TRY(const HotSetPlan plan, plan_hot(scores, tokens.size(), blocks));
+  MODELD_TRY(const HotSetPlan plan, plan_hot(wanted.scores, tokens.size(), wanted.blocks));
   PlacementRequest request;
   request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
   std::vector<StreamRange> pinned;
@@ -76,15 +76,15 @@ Result<Reading> SessionImpl::read(std::span<const double> scores, std::int32_t b
   request.reserve_tokens = settings_.answer_tokens;
   request.place_limit = std::min(engine_.geometry().trained_window, cells_);
   MODELD_TRY(const Placement placement, place(request));
-  Reading reading{plan.retrieved, placement.question, attended()};
+  Reading reading{plan.retrieved, placement.question, looking ? attended() : AttendedKeys(engine_.geometry(), *index_)};
   for (const PlacedRange& placed : placement.retrieved) {
     const auto it = std::find(retrieved.begin(), retrieved.end(), placed.range);
     MODELD_TRY_VOID(admit_block(plan.retrieved[static_cast<std::size_t>(it - retrieved.begin())], placed.at));
-    reading.attended.append(*index_, placed.range, placed.at);
+    if (looking) reading.attended.append(*index_, placed.range, placed.at);
   }
   seconds.admission += admitting.seconds();
   const Stopwatch computing;
-  MODELD_TRY_VOID(engine_.observe(retrieval_heads()));
+  MODELD_TRY_VOID(engine_.observe(looking ? retrieval_heads() : ObserveSpec{}));
   MODELD_TRY_VOID(compute_question(tokens, written, reading.question));
   const double took = computing.seconds();
   seconds.question += took;
@@ -104,7 +104,7 @@ Result<std::optional<std::size_t>> SessionImpl::write(Writing& writing, std::siz
   const auto look_now = [&]() -> std::optional<std::size_t> {
     if (look == nullptr) return std::nullopt;
     const Stopwatch looking;
-    const auto better = better_block(*look, look->question->answer_prefix + writing.all_text());
+    const auto better = better_block(*look, writing);
     seconds.looking += looking.seconds();
     if (better) writing.take_back();
     return better;
@@ -152,8 +152,9 @@ void SessionImpl::note_written(const Look& look, std::int32_t first, std::int32_
   }
 }
 
-std::optional<std::size_t> SessionImpl::better_block(const Look& look, const std::string& written) const {
-  const Ranked ranked = rank(*look.search, look.question->text + " " + written);
+std::optional<std::size_t> SessionImpl::better_block(const Look& look, const Writing& writing) const {
+  const Question& question = *look.question;
+  const Ranked ranked = rank(*look.search, question.text + " " + question.answer_prefix + " " + writing.all_text());
   std::vector<double> fused(ranked.fused.size(), 0.0);
   for (const BlockScore& block : ranked.fused) fused[block.block] = block.score;
   const std::vector<double> drawn = sum_of_heads(look.search->written);

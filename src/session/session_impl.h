@@ -97,10 +97,8 @@ class SessionImpl final : public Session {
   Result<Isolated> compute_isolated(std::span<const StreamRange> ranges);
   [[nodiscard]] StreamRange run_up_of(StreamRange block) const;
   [[nodiscard]] BlockKey key_of(std::size_t block) const;
-  /// Whether an equal block (tokens, sinks and run-up) came before in the stream, and its KV is still there.
-  [[nodiscard]] bool repeats(std::size_t block) const;
-  /// Parks and indexes a block that repeats an earlier one, without computing it; false if it does not.
-  Result<bool> park_repeated(std::size_t block);
+  /// Where an equal block (tokens, sinks and run-up) came before in the stream, if its KV is still there.
+  [[nodiscard]] std::optional<StreamRange> repeated(std::size_t block) const;
   Status record_block(std::size_t block, const BlockKey& key, KvPayload payload);
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
   Status charge_index();
@@ -143,8 +141,9 @@ class SessionImpl final : public Session {
   Status read_and_write(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
                         const CancelFlag* cancel);
   /// Admits what the plan takes of the wanted blocks, and computes the question and what was written behind them.
-  Result<Reading> read(std::span<const double> scores, std::int32_t blocks, const QuestionTokens& tokens,
-                       std::span<const Token> written, Seconds& seconds);
+  /// `looking`: what the retrieval heads see is recorded from here on.
+  Result<Reading> read(const Relevance& wanted, const QuestionTokens& tokens, std::span<const Token> written,
+                       bool looking, Seconds& seconds);
   [[nodiscard]] Writing begin_writing(const Question& question) const;
   /// Writes until the answer is done, from the logits of `row`; the next token stands at `at`. With a look, may end
   /// with a block to go back for; what was not shown is taken back then.
@@ -152,7 +151,7 @@ class SessionImpl final : public Session {
                                            const TextSink& sink, const CancelFlag* cancel, Seconds& seconds);
   /// Takes up `count` written tokens, from row `first` of the last observation on, whose row 0 stands at `at`.
   void note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const;
-  [[nodiscard]] std::optional<std::size_t> better_block(const Look& look, const std::string& written) const;
+  [[nodiscard]] std::optional<std::size_t> better_block(const Look& look, const Writing& writing) const;
   static void take_over(const Writing& writing, Answer& answer);
   void account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 namespace modeld {
-
 namespace {
 
 constexpr std::string_view kStory =
