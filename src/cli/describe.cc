@@ -27,8 +27,6 @@ struct DescribeOptions {
   ModelChoice choice;
   bool json = false;
   bool loaded = false;
-  /// A description has been printed.
-  bool printed = false;
 };
 
 struct Fit {
@@ -86,7 +84,6 @@ std::string describe_text(const ModelDescription& description, const ModelChoice
   const ModelGeometry& g = description.geometry;
   std::size_t windowed = 0;
   for (const LayerGeometry& layer : g.layers) windowed += layer.window > 0 ? 1 : 0;
-  const bool usable = bool(check_usable(g));
   std::string text =
       fmt::format("{} ({}), {} of weights, {}\n", g.name.empty() ? choice.model.filename().string() : g.name,
                   g.architecture, bytes_text(static_cast<std::int64_t>(g.weight_bytes)),
@@ -100,17 +97,16 @@ std::string describe_text(const ModelDescription& description, const ModelChoice
     text +=
         fmt::format("  {}: {} free of {}{}\n", device.name, bytes_text(device.free_bytes),
                     bytes_text(device.total_bytes), &device == &description.device() ? "; KV and weights go here" : "");
-  if (usable) {
+  if (check_usable(g)) {
     text += fmt::format("  compute buffers: {}\n", bytes_text(description.compute_bytes));
     text += "KV and what fits, by number format\n";
     for (const Fit& fit : fits) text += fit_text(fit);
-  }
-  for (const Fit& fit : fits)
-    if (usable && fit.type == choice.kv_type && fit.budget)
-      text += fmt::format("Parked in host memory: up to {}\n", bytes_text(fit.budget->cold_bytes));
-  if (usable)
+    for (const Fit& fit : fits)
+      if (fit.type == choice.kv_type && fit.budget)
+        text += fmt::format("Parked in host memory: up to {}\n", bytes_text(fit.budget->cold_bytes));
     text += fmt::format("Recall index: at most {} a token ({:.0f} % of the KV at f16)\n",
                         bytes_text(index_bytes_limit(g)), kIndexShare * 100.0);
+  }
   if (g.unsupported.empty()) text += "Unsupported: nothing\n";
   for (const auto& entry : g.unsupported)
     text += fmt::format("Unsupported: {}: {}{}\n", code_name(entry.code), entry.reason,
@@ -185,7 +181,13 @@ std::string describe_json(const ModelDescription& description, const ModelChoice
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-Status describe(DescribeOptions& options, const EngineEntry& engine) {
+struct Description {
+  /// Holds the reason of a refusal, too.
+  std::string text;
+  Status usable;
+};
+
+Result<Description> describe(const DescribeOptions& options, const EngineEntry& engine) {
   MODELD_TRY(ModelDescription description, describe_model(engine, options.choice));
   if (options.loaded) {
     // The geometry is then the loaded engine's; memory stays what it was before, for the weights count in the budget.
@@ -194,12 +196,9 @@ Status describe(DescribeOptions& options, const EngineEntry& engine) {
     description.geometry = opened->geometry();
   }
   const std::vector<Fit> fits = fits_of(description, options.choice);
-  options.printed = true;  // what is printed holds the reason of a refusal, too
-  fmt::print("{}{}",
-             options.json ? describe_json(description, options.choice, fits)
-                          : describe_text(description, options.choice, fits),
-             options.json ? "\n" : "");
-  return refusal(description, options.choice, fits);
+  return Description{options.json ? describe_json(description, options.choice, fits) + "\n"
+                                  : describe_text(description, options.choice, fits),
+                     refusal(description, options.choice, fits)};
 }
 
 }  // namespace
@@ -214,8 +213,10 @@ Command add_describe(CLI::App& app) {
   command->add_flag("--loaded", options->loaded,
                     "Load the model and answer from the loaded engine: the answer is the same");
   return {command, [options](const Invocation& invocation) {
-            const Status status = describe(*options, invocation.engine);
-            return status ? kExitSuccess : end_with(status.error(), options->json && !options->printed);
+            const Result<Description> described = describe(*options, invocation.engine);
+            if (!described) return end_with(described.error(), options->json);
+            fmt::print("{}", described->text);
+            return described->usable ? kExitSuccess : end_with(described->usable.error(), false);
           }};
 }
 

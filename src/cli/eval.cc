@@ -71,10 +71,10 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
   command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 0)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_of_at_least(0))
       ->type_name("N");
   command.add_option("--margin", eval.reread.margin, "By how much a block must win for that (default 1.5)")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.01, 1000.0))
       ->type_name("X");
   command
       .add_option("--free-questions", eval.free_questions,

@@ -66,14 +66,10 @@ std::string joined(std::vector<SourceFile> files, std::size_t bytes, SeededRando
   return text;
 }
 
-/// At most `count` of a kind, evenly spread.
-std::vector<CodeFact> chosen(const std::vector<CodeFact>& facts, std::string_view kind, std::size_t count) {
+std::vector<CodeFact> of_kind(const std::vector<CodeFact>& facts, std::string_view kind) {
   std::vector<CodeFact> all;
   std::copy_if(facts.begin(), facts.end(), std::back_inserter(all), [&](const CodeFact& f) { return f.kind == kind; });
-  if (all.size() <= count) return all;
-  std::vector<CodeFact> kept;
-  for (std::size_t i = 0; i < count; ++i) kept.push_back(all[i * all.size() / count]);
-  return kept;
+  return all;
 }
 
 }  // namespace
@@ -89,19 +85,14 @@ Result<EvalText> make_code_text(const Engine& engine, std::string name, const fs
   MODELD_TRY(result.offsets, token_offsets(engine, result.text));
   const std::vector<CodeFact> facts = python_facts(result.text);
   for (const std::string_view kind : {"constant", "default"}) {
-    for (const CodeFact& fact : chosen(facts, kind, questions)) {
+    for (const CodeFact& fact : spread(of_kind(facts, kind), questions)) {
       EvalItem item;
       item.kind = fact.kind;
       item.needle.sentence = result.text.substr(fact.begin, fact.end - fact.begin);
       item.needle.question = fact.question;
       item.needle.answer = fact.answer;
       item.needle.answer_prefix = fact.answer_prefix;
-      item.byte_begin = fact.begin;
-      item.byte_end = fact.end;
-      item.answer_byte = fact.answer_at;
-      item.token_begin = token_at(result.offsets, fact.begin);
-      item.token_end = token_at(result.offsets, fact.end - 1) + 1;
-      item.depth = static_cast<double>(fact.begin) / static_cast<double>(result.text.size());
+      set_place(item, result, fact.begin, fact.end, fact.answer_at);
       result.items.push_back(std::move(item));
     }
   }

@@ -24,17 +24,9 @@ std::vector<std::size_t> items_of(const EvalText& text, std::string_view task) {
   return items;
 }
 
-/// At most `count` of them, evenly spread.
-std::vector<std::size_t> thin(const std::vector<std::size_t>& items, std::size_t count) {
-  if (items.size() <= count) return items;
-  std::vector<std::size_t> kept;
-  for (std::size_t i = 0; i < count; ++i) kept.push_back(items[i * items.size() / count]);
-  return kept;
-}
-
 /// Those of a kind's items, ascending, that are also asked without a forced prefix.
 std::vector<std::size_t> free_items(const EvalJob& job, const std::vector<std::size_t>& items) {
-  return thin(items, static_cast<std::size_t>(job.options.free_questions));
+  return spread(items, static_cast<std::size_t>(job.options.free_questions));
 }
 
 QuestionResult start(const EvalItem& item) {
@@ -138,13 +130,13 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
   std::vector<std::size_t> items = items_of(job.text, cell.task);
   const auto limit = static_cast<std::size_t>(job.options.dense_questions);
   if (cell.mode == kTruncated) {
-    items = thin(items, limit);
+    items = spread(items, limit);
   } else {
     // Only what the model was given can be asked of it; the kinds share the questions.
     std::erase_if(items, [&](std::size_t i) { return job.text.items[i].token_end > runner.text_tokens(); });
     std::set<std::string> kinds;
     for (const EvalItem& item : job.text.items) kinds.insert(item.kind);
-    items = thin(items, (limit + kinds.size() - 1) / kinds.size());
+    items = spread(items, (limit + kinds.size() - 1) / kinds.size());
   }
   const std::string stage = fmt::format("{} {}", cell.task, cell.mode);
   for (const std::size_t i : items) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
 #include "eval/cells.h"
 #include "eval/command.h"
@@ -86,29 +88,33 @@ class EvalRun {
   }
 
  private:
-  Status run_corpus(const std::string& name, const std::filesystem::path& path) {
-    if (path.empty()) return {};
-    MODELD_TRY(const std::string corpus, read_corpus(path, static_cast<std::size_t>(options_.tokens) * kBytesPerToken));
+  /// Texts that are made with one seed after another, the first in every mode.
+  Status run_texts(const std::string& name,
+                   const std::function<Result<EvalText>(std::string name, std::uint64_t seed)>& make) {
     for (std::int32_t i = 0; i < options_.texts; ++i) {
       MODELD_TRY(const EvalText text,
-                 make_eval_text(engine_, fmt::format("{}-{}", name, i + 1), corpus, options_.tokens,
-                                {.kinds = kinds_of(options_.kinds),
-                                 .questions = static_cast<std::size_t>(options_.questions),
-                                 .seed = options_.seed + static_cast<std::uint64_t>(i)}));
+                 make(fmt::format("{}-{}", name, i + 1), options_.seed + static_cast<std::uint64_t>(i)));
       MODELD_TRY_VOID(run_text(text, i == 0 ? eval_modes() : std::vector{kFresh, kOurs}));
     }
     return {};
   }
 
+  Status run_corpus(const std::string& name, const std::filesystem::path& path) {
+    if (path.empty()) return {};
+    MODELD_TRY(const std::string corpus, read_corpus(path, static_cast<std::size_t>(options_.tokens) * kBytesPerToken));
+    return run_texts(name, [&](std::string text, std::uint64_t seed) {
+      return make_eval_text(
+          engine_, std::move(text), corpus, options_.tokens,
+          {.kinds = kinds_of(options_.kinds), .questions = static_cast<std::size_t>(options_.questions), .seed = seed});
+    });
+  }
+
   Status run_code_facts() {
     if (options_.python.empty()) return {};
-    for (std::int32_t i = 0; i < options_.texts; ++i) {
-      MODELD_TRY(const EvalText text, make_code_text(engine_, fmt::format("python-{}", i + 1), options_.python,
-                                                     options_.tokens, static_cast<std::size_t>(options_.questions),
-                                                     options_.seed + static_cast<std::uint64_t>(i)));
-      MODELD_TRY_VOID(run_text(text, i == 0 ? eval_modes() : std::vector{kFresh, kOurs}));
-    }
-    return {};
+    return run_texts("python", [&](std::string text, std::uint64_t seed) {
+      return make_code_text(engine_, std::move(text), options_.python, options_.tokens,
+                            static_cast<std::size_t>(options_.questions), seed);
+    });
   }
 
   [[nodiscard]] std::vector<std::string> expand(std::vector<std::string_view> modes, const EvalText& text) const {

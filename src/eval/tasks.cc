@@ -24,6 +24,15 @@ std::size_t good_begin(std::string_view text, std::size_t from, std::size_t limi
 
 }  // namespace
 
+void set_place(EvalItem& item, const EvalText& text, std::size_t begin, std::size_t end, std::size_t answer) {
+  item.byte_begin = begin;
+  item.byte_end = end;
+  item.token_begin = token_at(text.offsets, begin);
+  item.token_end = token_at(text.offsets, end - 1) + 1;
+  item.answer_byte = answer;
+  item.depth = static_cast<double>(begin) / static_cast<double>(text.text.size());
+}
+
 Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted) {
   EvalText result;
   result.name = std::move(name);
@@ -35,12 +44,7 @@ Result<EvalText> locate(const Engine& engine, std::string name, PlantedText plan
     MODELD_CHECK(answer != std::string::npos && answer >= needle.begin);
     item.needle = std::move(needle.needle);
     item.kind = to_text(item.needle.kind);
-    item.byte_begin = needle.begin;
-    item.byte_end = needle.end;
-    item.token_begin = token_at(result.offsets, needle.begin);
-    item.token_end = token_at(result.offsets, needle.end - 1) + 1;
-    item.answer_byte = answer;
-    item.depth = static_cast<double>(needle.begin) / static_cast<double>(result.text.size());
+    set_place(item, result, needle.begin, needle.end, answer);
     result.items.push_back(std::move(item));
   }
   return result;

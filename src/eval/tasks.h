@@ -40,6 +40,18 @@ struct EvalText {
   std::vector<EvalItem> items;  // in text order
 };
 
+/// At most `count` of the items, evenly spread.
+template <typename Item>
+std::vector<Item> spread(const std::vector<Item>& items, std::size_t count) {
+  if (items.size() <= count) return items;
+  std::vector<Item> kept;
+  for (std::size_t i = 0; i < count; ++i) kept.push_back(items[i * items.size() / count]);
+  return kept;
+}
+
+/// Says where an item's sentence and answer stand in the text, in bytes, tokens and depth.
+void set_place(EvalItem& item, const EvalText& text, std::size_t begin, std::size_t end, std::size_t answer);
+
 /// What is planted into a text.
 struct PlantSpec {
   std::vector<NeedleKind> kinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase};
