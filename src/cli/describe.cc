@@ -36,6 +36,7 @@ struct Fit {
 
 std::vector<Fit> fits_of(const ModelDescription& description, const ModelChoice& choice) {
   std::vector<Fit> fits;
+  fits.reserve(std::size(kKvTypes));
   for (const KvType type : kKvTypes) fits.push_back({type, budget_for(description, choice, type)});
   return fits;
 }

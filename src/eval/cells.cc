@@ -87,7 +87,7 @@ fs::path CellFolder::path_of(const Cell& cell) const {
 }
 
 std::optional<Cell> CellFolder::load(const Cell& wanted) const {
-  std::ifstream file(path_of(wanted), std::ios::binary);
+  const std::ifstream file(path_of(wanted), std::ios::binary);
   if (!file) return std::nullopt;
   std::ostringstream content;
   content << file.rdbuf();

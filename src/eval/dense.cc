@@ -107,7 +107,7 @@ Status DenseRunner::generate(const Question& question, Place at, std::size_t row
     const auto token = static_cast<Token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
     if (engine_->is_end(token)) break;
     ++answer.answer_tokens;
-    std::string piece = engine_->piece(token);
+    const std::string piece = engine_->piece(token);
     const auto line_end = one_line && !answer.text.empty() ? piece.find('\n') : std::string::npos;
     answer.text += piece.substr(0, line_end);
     if (line_end != std::string::npos || answer.answer_tokens == question.answer_tokens_max) break;

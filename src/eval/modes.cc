@@ -160,8 +160,8 @@ std::string task_name(const EvalText& text, std::string_view kind) { return fmt:
 
 std::string parameters_of(const EvalJob& job, std::string_view mode) {
   const EvalOptions& o = job.options;
-  std::string text = fmt::format("seed={} model={} text={}", o.seed, job.engine.identity().model.substr(0, 16),
-                                 Hasher().text(job.text.text).finish().hex());
+  const std::string text = fmt::format("seed={} model={} text={}", o.seed, job.engine.identity().model.substr(0, 16),
+                                       Hasher().text(job.text.text).finish().hex());
   if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_questions);
   if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
   const RereadPolicy& reread = o.reread;

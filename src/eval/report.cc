@@ -1,10 +1,12 @@
 #include "eval/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "eval/statistics.h"
 
@@ -37,12 +39,17 @@ std::string retention(const Cell& cell, const Cell* fresh, std::uint64_t seed) {
 }
 
 std::string recall_columns(const Cell& cell) {
-  if (!cell.recall(1)) return "";
-  return fmt::format("{:.2f} / {:.2f} / {:.2f} / {:.2f}", *cell.recall(1), *cell.recall(4), *cell.recall(8),
-                     *cell.recall(16));
+  std::vector<std::string> shares;
+  for (const int k : {1, 4, 8, 16}) {
+    if (const std::optional<double> recall = cell.recall(k)) shares.push_back(fmt::format("{:.2f}", *recall));
+  }
+  return fmt::format("{}", fmt::join(shares, " / "));
 }
 
-std::string read_column(const Cell& cell) { return cell.read_right() ? fmt::format("{:.2f}", *cell.read_right()) : ""; }
+std::string read_column(const Cell& cell) {
+  const std::optional<double> read = cell.read_right();
+  return read ? fmt::format("{:.2f}", *read) : "";
+}
 
 /// Score by quarter of the text.
 std::string by_depth(const Cell& cell) {

@@ -37,6 +37,7 @@ Status check(const EvalOptions& options, const Engine& engine) {
   }
   if (options.kinds.empty() || kinds_of(options.kinds).size() != options.kinds.size()) {
     std::vector<std::string_view> kinds;
+    kinds.reserve(std::size(kEvalKinds));
     for (const NeedleKind kind : kEvalKinds) kinds.push_back(to_text(kind));
     return fail(ErrorCode::bad_argument,
                 fmt::format("The kinds of facts are {}; name some of them, each once.", fmt::join(kinds, ", ")));
@@ -117,7 +118,8 @@ class EvalRun {
     });
   }
 
-  [[nodiscard]] std::vector<std::string> expand(std::vector<std::string_view> modes, const EvalText& text) const {
+  [[nodiscard]] std::vector<std::string> expand(const std::vector<std::string_view>& modes,
+                                                const EvalText& text) const {
     std::vector<std::string> result;
     const auto length = static_cast<std::int64_t>(text.offsets.tokens.size());
     for (const std::string_view mode : modes) {
@@ -211,7 +213,7 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
                 const ProgressSink& progress, const CancelFlag* cancel) {
   MODELD_TRY_VOID(check(options, engine));
   EvalRun run(engine, calibration, options, out, progress, cancel);
-  const Status status = run.run();
+  Status status = run.run();
   engine.close_context();
   if (!status) return status;
   const ReadingPolicy& reading = calibration.reading;

@@ -45,6 +45,7 @@ template <typename Item>
 std::vector<Item> spread(const std::vector<Item>& items, std::size_t count) {
   if (items.size() <= count) return items;
   std::vector<Item> kept;
+  kept.reserve(count);
   for (std::size_t i = 0; i < count; ++i) kept.push_back(items[i * items.size() / count]);
   return kept;
 }

@@ -191,10 +191,8 @@ struct Close {
 std::optional<std::string> read_whole(std::FILE* file) {
   std::string content;
   std::array<char, 65536> piece{};
-  while (const std::size_t n = std::fread(piece.data(), 1, piece.size(), file)) {
-    content.append(piece.data(), n);
-    if (content.size() > kFileLimitBytes) break;
-  }
+  while (std::feof(file) == 0 && std::ferror(file) == 0 && content.size() <= kFileLimitBytes)
+    content.append(piece.data(), std::fread(piece.data(), 1, piece.size(), file));
   if (std::ferror(file) != 0) return std::nullopt;
   return content;
 }

@@ -198,6 +198,7 @@ Result<PlantedText> HeadSearch::write_text(std::span<const Needle> needles, std:
 
 Status HeadSearch::compute(std::span<const Token> tokens, std::size_t first_place) {
   std::vector<BatchToken> batch;
+  batch.reserve(tokens.size());
   for (std::size_t i = 0; i < tokens.size(); ++i)
     batch.push_back({tokens[i], Place(static_cast<std::int32_t>(first_place + i)), 0, false});
   return engine_.compute(batch);
@@ -423,6 +424,7 @@ Result<Calibration> HeadSearch::run() {
   calibration.model = identity.model;
   calibration.engine = identity.engine;
   std::vector<HeadMass> all;
+  all.reserve(heads_.size());
   for (std::size_t h = 0; h < heads_.size(); ++h)
     all.push_back({heads_[h], mass_[h] / static_cast<double>(std::max<std::size_t>(1, asked_.size()))});
   MODELD_TRY(calibration.heads, choose_heads(engine_.geometry(), std::move(all), settings_.index_share));

@@ -114,6 +114,7 @@ Status ReadingSearch::write_stream() {
   std::mt19937_64 random(settings_.seed + 1001);
   std::shuffle(needles.begin(), needles.end(), random);
   std::vector<double> depths;
+  depths.reserve(needles.size());
   for (std::size_t i = 0; i < needles.size(); ++i)
     depths.push_back(0.02 + 0.9 * (static_cast<double>(i) + 0.5) / static_cast<double>(needles.size()));
   planted_ = plant(filler_prose(bytes, settings_.seed + 1002), needles, depths);

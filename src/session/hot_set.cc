@@ -110,7 +110,6 @@ Status SessionImpl::make_resident() {
   // Pinned blocks get what room the retrieved ones and a question leave, at most half.
   const std::int32_t retrieved = shape_.blocks * kBlockLimits.max_tokens;
   MODELD_TRY(const HotSetPlan plan, plan_hot({}, std::min(kQuestionRoom, settings_.hot_tokens / 8) + retrieved, 0));
-  std::vector<StreamRange> pinned;
   std::vector<std::size_t> chosen = plan.keep;
   chosen.insert(chosen.end(), plan.fetch.begin(), plan.fetch.end());
   std::sort(chosen.begin(), chosen.end());

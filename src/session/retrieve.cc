@@ -138,6 +138,7 @@ Result<std::vector<Passage>> SessionImpl::retrieve(const Question& question, std
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   order.resize(std::min(order.size(), count));
   std::vector<Passage> passages;
+  passages.reserve(order.size());
   for (const std::size_t b : order) passages.push_back(passage(b, scores[b]));
   return passages;
 }

@@ -106,6 +106,7 @@ Status SessionImpl::append(std::span<const TextPart> parts, const CancelFlag* ca
 
 std::vector<StreamRange> SessionImpl::blocks() const {
   std::vector<StreamRange> ranges;
+  ranges.reserve(blocks_.size());
   for (const Block& block : blocks_) ranges.push_back(block.range);
   return ranges;
 }
@@ -152,8 +153,8 @@ Result<IngestPlan> SessionImpl::plan() const {
 }
 
 std::string SessionImpl::check_integrity() const {
-  if (std::string wrong = engine_.check_integrity(); !wrong.empty()) return "engine: " + wrong;
-  if (std::string wrong = store_.check_integrity(); !wrong.empty()) return "store: " + wrong;
+  if (const std::string wrong = engine_.check_integrity(); !wrong.empty()) return "engine: " + wrong;
+  if (const std::string wrong = store_.check_integrity(); !wrong.empty()) return "store: " + wrong;
   StreamPos at = sinks_end_;
   for (std::size_t b = 0; b < blocks_done_; ++b) {
     if (blocks_[b].range.begin != at) return fmt::format("block {} does not begin where the one before it ends", b);

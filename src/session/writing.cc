@@ -47,7 +47,7 @@ std::string Writing::all_text() const {
   return text;
 }
 
-void Writing::show(std::string text, bool last, const TextSink& sink) {
+void Writing::show(const std::string& text, bool last, const TextSink& sink) {
   partial_ += text;
   const std::size_t whole = last ? partial_.size() : whole_utf8(partial_);
   std::string_view shown = std::string_view(partial_).substr(0, whole);

@@ -41,7 +41,7 @@ class Writing {
   [[nodiscard]] const std::vector<Token>& tokens() const { return tokens_; }
 
  private:
-  void show(std::string text, bool last, const TextSink& sink);
+  void show(const std::string& text, bool last, const TextSink& sink);
 
   const Engine& engine_;
   Sampler sampler_;

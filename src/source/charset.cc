@@ -4,6 +4,7 @@
 #include <uchardet.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 namespace modeld {
@@ -21,8 +22,8 @@ class Converter {
   ~Converter() {
     if (open()) iconv_close(handle_);
   }
-  // iconv_open's failure value is (iconv_t)-1, a cast that only C can write without offence.
-  [[nodiscard]] bool open() const { return handle_ != reinterpret_cast<iconv_t>(-1); }
+  // iconv_open's failure value is (iconv_t)-1.
+  [[nodiscard]] bool open() const { return reinterpret_cast<std::intptr_t>(handle_) != -1; }
   [[nodiscard]] iconv_t get() const { return handle_; }
 
  private:

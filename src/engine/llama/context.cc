@@ -126,7 +126,8 @@ void LlamaEngine::close_context() {
 
 const ContextSpec& LlamaEngine::context() const {
   static const ContextSpec kNone{.cells = 0, .sequences = 0};
-  return open_ != nullptr ? open_->spec : kNone;
+  if (open_ == nullptr) return kNone;
+  return open_->spec;
 }
 
 Status LlamaEngine::require_context() const {

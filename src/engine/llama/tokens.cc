@@ -3,6 +3,7 @@
 
 #include <array>
 #include <limits>
+#include <span>
 
 #include "engine/llama/llama_engine.h"
 
@@ -35,15 +36,13 @@ Result<std::vector<Token>> LlamaEngine::tokenize(std::string_view text, bool add
   const auto bytes = static_cast<std::int32_t>(text.size());
   const auto head = static_cast<std::int32_t>(tokens.size());
   try {
-    // No tokenizer makes more tokens than bytes, save for a leading space of its own.
-    std::int32_t room = bytes + 8;
-    tokens.resize(static_cast<std::size_t>(head) + static_cast<std::size_t>(room));
-    std::int32_t count = llama_tokenize(vocab_, text.data(), bytes, tokens.data() + head, room, false, parse_special);
-    if (count < 0 && count != std::numeric_limits<std::int32_t>::min()) {
-      room = -count;
+    const auto tokenize_into = [&, raw = std::span(text)](std::int32_t room) {
       tokens.resize(static_cast<std::size_t>(head) + static_cast<std::size_t>(room));
-      count = llama_tokenize(vocab_, text.data(), bytes, tokens.data() + head, room, false, parse_special);
-    }
+      return llama_tokenize(vocab_, raw.data(), bytes, tokens.data() + head, room, false, parse_special);
+    };
+    // No tokenizer makes more tokens than bytes, save for a leading space of its own.
+    std::int32_t count = tokenize_into(bytes + 8);
+    if (count < 0 && count != std::numeric_limits<std::int32_t>::min()) count = tokenize_into(-count);
     if (count < 0) return fail(ErrorCode::engine_failed, "llama.cpp could not tokenise the text.");
     tokens.resize(static_cast<std::size_t>(head) + static_cast<std::size_t>(count));
     return tokens;

@@ -109,7 +109,7 @@ Status ScriptedEngine::open_context(const ContextSpec& spec) {
   spec_ = spec;
   if (spec_.batch == 0) spec_.batch = ContextSpec{}.batch;
   spec_.threads = 1;
-  cells_.emplace(spec.cells, spec.sequences, spec.kv_type);
+  cells_ = std::make_unique<ScriptedCells>(spec.cells, spec.sequences, spec.kv_type);
   return {};
 }
 

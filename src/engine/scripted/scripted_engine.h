@@ -3,7 +3,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,7 +70,7 @@ class ScriptedEngine final : public Engine {
   std::uint64_t model_mark_ = 0;
 
   ContextSpec spec_;
-  std::optional<ScriptedCells> cells_;
+  std::unique_ptr<ScriptedCells> cells_;
   bool poisoned_ = false;
   std::int64_t computes_ = 0;
   CancelFlag cancel_;

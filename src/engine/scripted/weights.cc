@@ -116,9 +116,7 @@ void ScriptedWeights::key(int layer, Token token, std::span<const float> one_bef
     return;
   }
   std::ranges::copy(one_before, out.begin() + kFirst);
-  for (int i = 0; i < kSecondDims; ++i) {
-    out[static_cast<std::size_t>(kSecond + i)] = two_before[static_cast<std::size_t>(i)];
-  }
+  std::ranges::copy(two_before.first(kSecondDims), out.begin() + kSecond);
   // A token that finds nobody before it attends itself: x1 is then its own embedding.
   const float self = fixed_dot(one_before.data(), own.data(), kEmbedding);
   out[kSink] = std::clamp((self - 0.5F) / 0.4F, 0.0F, 1.0F);
