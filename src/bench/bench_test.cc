@@ -77,9 +77,10 @@ TEST(Bench, MeasuresEveryRatioAndWritesTableAndJson) {
   options.output = folder / "out";
   const auto engine = open_scripted();
   const OpenPlain plain = []() -> Result<std::unique_ptr<PlainModel>> { return std::make_unique<PlainScripted>(); };
+  const OpenEngine second = []() -> Result<std::unique_ptr<Engine>> { return open_scripted(); };
   std::string said;
   const Status status =
-      run_bench(*engine, plain, calibration, options, [&said](std::string_view text) { said += text; });
+      run_bench(*engine, second, plain, calibration, options, [&said](std::string_view text) { said += text; });
   ASSERT_TRUE(status) << to_text(status.error());
   for (const char* row : {"prefill, end ÷ 6-16k", "decode, long ÷ short stream", "question at 16k: probe pass",
                           "question at the full stream: all before the first word", "slowest turn", "its prediction",
@@ -95,7 +96,7 @@ TEST(Bench, RefusesAStreamWithoutSlicesToCompare) {
   BenchOptions options;
   options.tokens = 8192;
   const auto engine = open_scripted();
-  const Status status = run_bench(*engine, {}, Calibration{}, options, {});
+  const Status status = run_bench(*engine, {}, {}, Calibration{}, options, {});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::bad_argument);
 }

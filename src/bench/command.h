@@ -42,14 +42,17 @@ struct BenchOptions {
   std::string command;
 };
 
+/// Opens the same model once more, for a stream beside the long one. Empty: what needs it is left out.
+using OpenEngine = std::function<Result<std::unique_ptr<Engine>>()>;
+
 /// Opens the engine's own library with the same model. Called once the long stream has been measured, so that peak
 /// memory is that of modeld alone. Empty: what needs it is left out.
 using OpenPlain = std::function<Result<std::unique_ptr<PlainModel>>()>;
 
 /// `out` gets a line for each finished part, then the table. Errors: bad_argument, and those of text, engine and
 /// session.
-Status run_bench(Engine& engine, const OpenPlain& open_plain, const Calibration& calibration,
-                 const BenchOptions& options, const TextSink& out, const ProgressSink& progress = {},
-                 const CancelFlag* cancel = nullptr);
+Status run_bench(Engine& engine, const OpenEngine& open_engine, const OpenPlain& open_plain,
+                 const Calibration& calibration, const BenchOptions& options, const TextSink& out,
+                 const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr);
 
 }  // namespace modeld

@@ -37,6 +37,12 @@ SessionSettings BenchJob::settings() const {
   return result;
 }
 
+double median(std::vector<double> values) {
+  MODELD_CHECK(!values.empty());
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 void Timeline::add(double tokens, double seconds) {
   MODELD_CHECK(points_.empty() || tokens >= points_.back().first);
   points_.emplace_back(tokens, seconds);

@@ -1,10 +1,12 @@
 // The parts of the benchmark. Each returns rows for the table.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/command.h"
@@ -25,6 +27,7 @@ BenchRow at_most(std::string name, double value, double bound, std::string unit 
 
 struct BenchJob {
   Engine& engine;
+  const OpenEngine& open_engine;
   const Calibration& calibration;
   const BenchOptions& options;
   const std::string& text;
@@ -37,6 +40,17 @@ struct BenchJob {
   [[nodiscard]] std::int64_t store_bytes(std::int64_t tokens) const;
   [[nodiscard]] SessionSettings settings() const;
 };
+
+/// REQUIRES at least one.
+double median(std::vector<double> values);
+
+/// Length of the short stream that the long one is compared with.
+inline constexpr std::int64_t kShortStream = 6144;
+
+inline constexpr std::array<std::string_view, 6> kBenchQuestions = {
+    "Tell me at length what happens in this text.",       "Who is spoken of in this text, and what do they do?",
+    "List all the places that the text names.",           "What does the text say about water?",
+    "Describe the people in the text one after another.", "Which numbers does the text give, and for what?"};
 
 /// When a stream had which length: seconds of ingest, without what lies between ingests.
 class Timeline {
@@ -59,8 +73,11 @@ struct StreamResult {
   double retrieval_seconds = 0.0;
   double plain_question_seconds = 0.0;
 };
-/// One long stream: prefill by depth, decode by length, a question's cost, predictions, memory.
+/// One long stream: prefill by depth, decode beside a short one, a question's cost, predictions, memory.
 Result<StreamResult> bench_stream(const BenchJob& job);
+
+/// Decode behind a long stream beside decode behind a short one, in turns. REQUIRES job.open_engine.
+Result<std::vector<BenchRow>> bench_decode(const BenchJob& job, Session& long_stream);
 
 /// Prefill by ingest mode, and the work of retrieval beside sinks and window alone.
 Result<std::vector<BenchRow>> bench_modes(const BenchJob& job, const StreamResult& stream);

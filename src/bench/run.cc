@@ -68,9 +68,9 @@ class BenchRun {
 
 }  // namespace
 
-Status run_bench(Engine& engine, const OpenPlain& open_plain, const Calibration& calibration,
-                 const BenchOptions& options, const TextSink& out, const ProgressSink& progress,
-                 const CancelFlag* cancel) {
+Status run_bench(Engine& engine, const OpenEngine& open_engine, const OpenPlain& open_plain,
+                 const Calibration& calibration, const BenchOptions& options, const TextSink& out,
+                 const ProgressSink& progress, const CancelFlag* cancel) {
   if (options.tokens < kLeastTokens || options.mode_tokens < 1024 || options.mode_tokens > options.tokens) {
     return fail(
         ErrorCode::bad_argument,
@@ -85,7 +85,7 @@ Status run_bench(Engine& engine, const OpenPlain& open_plain, const Calibration&
     return fail(ErrorCode::bad_argument, "The text is too short; name a longer one, or ask for fewer tokens.",
                 {{"text_tokens", static_cast<std::int64_t>(offsets.tokens.size())}, {"needed_tokens", options.tokens}});
   }
-  const BenchJob job{engine, calibration, options, corpus, offsets, progress, cancel};
+  const BenchJob job{engine, open_engine, calibration, options, corpus, offsets, progress, cancel};
   BenchRun run(job, open_plain, out);
   Status status = run.run();
   engine.close_context();

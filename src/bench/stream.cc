@@ -1,4 +1,4 @@
-// One stream that grows to its full length in three steps, and is asked the same questions after each.
+// One stream that grows to its full length in three steps, and is asked the same questions after the last two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,20 +11,11 @@
 namespace modeld {
 namespace {
 
-constexpr std::int64_t kShort = 6144;
 constexpr std::int64_t kMiddle = 16384;
 constexpr double kSlice = 2048.0;
 constexpr int kSlices = 5;
 /// Bytes beside hot set, store, index and weights that the process may take.
 constexpr double kAllowance = 200e6;
-/// Decoded after each question, with so many blocks read: enough that one slow token does not decide.
-constexpr std::int32_t kDecodeTokens = 48;
-constexpr std::int32_t kDecodeBlocks = 4;
-
-constexpr std::array<std::string_view, 6> kQuestions = {
-    "Tell me at length what happens in this text.",       "Who is spoken of in this text, and what do they do?",
-    "List all the places that the text names.",           "What does the text say about water?",
-    "Describe the people in the text one after another.", "Which numbers does the text give, and for what?"};
 
 struct Turn {
   std::string name;
@@ -33,16 +24,10 @@ struct Turn {
 };
 
 struct Asked {
-  double decode_ms = 0.0;
   double question_ms = 0.0;
   Seconds parts;  // of the median question
   double plain_question_ms = 0.0;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0.0 : values[values.size() / 2];
-}
 
 class StreamBench {
  public:
@@ -50,24 +35,20 @@ class StreamBench {
 
   Result<StreamResult> run() {
     MODELD_TRY(session_, Session::create(job_.engine, store_, job_.calibration, job_.settings()));
-    MODELD_TRY_VOID(grow(0, kShort));
-    MODELD_TRY(const Asked at_short, ask_all(true));
-    MODELD_TRY_VOID(grow(kShort, kMiddle));
-    MODELD_TRY(const Asked at_middle, ask_all(false));
+    MODELD_TRY_VOID(grow(0, kShortStream));
+    MODELD_TRY_VOID(grow(kShortStream, kMiddle));
+    MODELD_TRY(const Asked at_middle, ask_all());
     MODELD_TRY_VOID(grow(kMiddle, job_.options.tokens));
-    MODELD_TRY(const Asked at_end, ask_all(true));
+    MODELD_TRY(const Asked at_end, ask_all());
     prefill_rows();
     question_rows("16k", at_middle);
     question_rows("the full stream", at_end);
     prediction_rows();
     memory_rows();
-    MODELD_TRY(const double again, short_stream_again());
-    const double short_ms = (at_short.decode_ms + again) / 2.0;
-    result_.rows.push_back(
-        {"decode with a short stream, before the long one", at_short.decode_ms, "ms a token", "", {}});
-    result_.rows.push_back({"decode with the long stream", at_end.decode_ms, "ms a token", "", {}});
-    result_.rows.push_back({"decode with a short stream, after it", again, "ms a token", "", {}});
-    result_.rows.push_back(at_most("decode, long ÷ short stream", at_end.decode_ms / short_ms, 1.05));
+    if (job_.open_engine) {
+      MODELD_TRY(const std::vector<BenchRow> decode, bench_decode(job_, *session_));
+      result_.rows.insert(result_.rows.end(), decode.begin(), decode.end());
+    }
     result_.ingest_seconds = ingest_seconds_;
     result_.retrieval_seconds = at_end.question_ms / 1e3;
     result_.plain_question_seconds = at_end.plain_question_ms / 1e3;
@@ -92,12 +73,11 @@ class StreamBench {
     return {};
   }
 
-  Result<Asked> ask_all(bool decode) {
+  Result<Asked> ask_all() {
     Asked asked;
     std::vector<std::pair<double, Seconds>> costs;
     std::vector<double> plain;
-    std::vector<double> decodes;
-    for (const std::string_view text : kQuestions) {
+    for (const std::string_view text : kBenchQuestions) {
       Question question;
       question.text = text;
       question.answer_tokens_max = 2;
@@ -106,10 +86,6 @@ class StreamBench {
       turns_.push_back({fmt::format("a question at {} tokens", session_->stream_tokens()), answer.predicted_seconds,
                         watch.seconds() - answer.seconds.decode});
       costs.emplace_back(answer.seconds.retrieval(), answer.seconds);
-      if (decode) {
-        MODELD_TRY(const double milliseconds, decode_ms(*session_, text));
-        decodes.push_back(milliseconds);
-      }
       question.retrieve = false;
       question.answer_tokens_max = 1;
       MODELD_TRY(const Answer without, session_->ask(question, {}, {}, job_.cancel));
@@ -119,37 +95,11 @@ class StreamBench {
     asked.parts = costs[costs.size() / 2].second;
     asked.question_ms = costs[costs.size() / 2].first * 1e3;
     asked.plain_question_ms = median(plain);
-    asked.decode_ms = median(decodes);
     return asked;
   }
 
-  /// A token of a long answer, with as many blocks read whatever the stream's length: the same hot size.
-  Result<double> decode_ms(Session& session, std::string_view text) {
-    Question question;
-    question.text = text;
-    question.blocks = kDecodeBlocks;
-    question.answer_tokens_max = kDecodeTokens;
-    MODELD_TRY(const Answer answer, session.ask(question, {}, {}, job_.cancel));
-    return answer.decode_ms_per_token;
-  }
-
-  /// Decode with a short stream once more, at the end: the machine's speed drifts over minutes.
-  Result<double> short_stream_again() {
-    ColdStore store(job_.store_bytes(kShort));
-    MODELD_TRY(const auto session, Session::create(job_.engine, store, job_.calibration, job_.settings()));
-    const std::array parts = {TextPart{"text", std::string(job_.slice(0, kShort)), SegmentKind::user}};
-    MODELD_TRY_VOID(session->append(parts, job_.cancel));
-    MODELD_TRY_VOID(session->ingest({}, job_.cancel));
-    std::vector<double> decodes;
-    for (const std::string_view text : kQuestions) {
-      MODELD_TRY(const double milliseconds, decode_ms(*session, text));
-      decodes.push_back(milliseconds);
-    }
-    return median(decodes);
-  }
-
   void prefill_rows() {
-    const double early = timeline_.speed(static_cast<double>(kShort), kSlice, kSlices);
+    const double early = timeline_.speed(static_cast<double>(kShortStream), kSlice, kSlices);
     const double late = timeline_.speed(static_cast<double>(job_.options.tokens) - kSlice * kSlices, kSlice, kSlices);
     result_.rows.push_back({"prefill of the whole stream",
                             static_cast<double>(session_->stream_tokens()) / ingest_seconds_,

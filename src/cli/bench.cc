@@ -33,6 +33,7 @@ Status bench(BenchChoice& options, const Invocation& invocation, ProgressDisplay
   options.bench.cold_bytes = options.choice.host_budget.value_or(0);
   options.bench.threads = options.choice.threads;
   options.bench.command = invocation.command_line;
+  const OpenEngine open_engine = [&] { return invocation.engine.open(options.choice.model, {}, &interrupt_flag()); };
   OpenPlain open_plain;
   if (options.with_plain) open_plain = [&] { return invocation.engine.open_plain(options.choice.model); };
   const TextSink out = [&display](std::string_view text) {
@@ -40,7 +41,8 @@ Status bench(BenchChoice& options, const Invocation& invocation, ProgressDisplay
     fmt::print("{}", text);
     std::fflush(stdout);
   };
-  return run_bench(*model.engine, open_plain, calibration, options.bench, out, display.sink(), &interrupt_flag());
+  return run_bench(*model.engine, open_engine, open_plain, calibration, options.bench, out, display.sink(),
+                   &interrupt_flag());
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ struct EvalOptions {
   std::filesystem::path code;
   /// Python source: a directory, asked about what the code itself states. Empty: no such tasks.
   std::filesystem::path python;
+  /// Also texts of nothing but keys and values: UUIDs in JSON, and numbers by name.
+  bool pairs = false;
   /// Positions of the pass key in repeated filler, each a text of its own; 0: no such task.
   std::int32_t passkeys = 10;
   /// Length of each text.

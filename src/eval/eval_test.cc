@@ -188,6 +188,44 @@ TEST(Eval, PasskeyIsFoundAtEachPosition) {
       << read(options.output / "report.md");
 }
 
+TEST(Eval, OfManyKeysThatDifferInTheirNamesAloneTheRightBlockIsFound) {
+  const Folder folder;
+  EvalOptions options = small_options(folder);
+  options.text.clear();
+  options.pairs = true;
+  options.modes = {"ours"};
+  const auto engine = small_engine();
+  ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}));
+  // The scripted engine copies what follows the same two words: it tells a UUID's block from all others, but neither
+  // its value from the next one nor names that end alike.
+  const Cell json = load(options, "json-1.uuid-8192-ours.json");
+  EXPECT_EQ(json.results.size(), 12U);
+  EXPECT_EQ(json.recall(1), 1.0);
+  EXPECT_EQ(load(options, "lines-1.number-8192-ours.json").results.size(), 12U);
+}
+
+TEST(EvalTasks, PairsAreWholeLinesWithKeysOfTheirOwnSpreadOverTheText) {
+  const auto engine = small_engine();
+  for (const PairStyle style : {PairStyle::json, PairStyle::lines}) {
+    const auto made = make_pairs_text(*engine, "pairs", style, 4096, 16, 3);
+    ASSERT_TRUE(made);
+    const EvalText& text = *made;
+    EXPECT_LE(text.offsets.tokens.size(), 4096U + 4U);
+    EXPECT_GE(text.offsets.tokens.size(), 3900U);
+    ASSERT_EQ(text.items.size(), 16U);
+    for (std::size_t i = 0; i < text.items.size(); ++i) {
+      const EvalItem& item = text.items[i];
+      EXPECT_NEAR(item.depth, (static_cast<double>(i) + 0.5) / 16, 0.05);
+      EXPECT_EQ(text.text.substr(item.answer_byte, item.needle.answer.size()), item.needle.answer);
+      EXPECT_TRUE(item.byte_begin == 0 || text.text[item.byte_begin - 1] == '\n');
+      EXPECT_EQ(text.text.find(item.needle.sentence), text.text.rfind(item.needle.sentence));
+    }
+    EXPECT_EQ(make_pairs_text(*engine, "pairs", style, 4096, 16, 3)->text, text.text);
+    EXPECT_NE(make_pairs_text(*engine, "pairs", style, 4096, 16, 4)->text, text.text);
+    EXPECT_EQ(text.text.ends_with("\"\n}\n"), style == PairStyle::json);
+  }
+}
+
 TEST(Eval, AnUnknownModeIsAnsweredWithTheRightOnes) {
   const Folder folder;
   EvalOptions options = small_options(folder);

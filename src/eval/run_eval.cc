@@ -49,7 +49,7 @@ Status check(const EvalOptions& options, const Engine& engine) {
         "for its results.",
         {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
   }
-  if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0)
+  if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0 && !options.pairs)
     return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
   if (options.hot_tokens > engine.geometry().trained_window) {
     return fail(ErrorCode::hot_too_large, "The hot set is larger than the model's trained window; ask for less.",
@@ -74,6 +74,7 @@ class EvalRun {
     MODELD_TRY_VOID(run_corpus("prose", options_.text));
     MODELD_TRY_VOID(run_corpus("code", options_.code));
     MODELD_TRY_VOID(run_code_facts());
+    MODELD_TRY_VOID(run_pairs());
     for (std::int32_t i = 0; i < options_.passkeys; ++i) {
       MODELD_TRY(const EvalText text, make_passkey_text(engine_, options_.tokens, static_cast<std::size_t>(i),
                                                         static_cast<std::size_t>(options_.passkeys), options_.seed));
@@ -116,6 +117,18 @@ class EvalRun {
       return make_code_text(engine_, std::move(text), options_.python, options_.tokens,
                             static_cast<std::size_t>(options_.questions), seed);
     });
+  }
+
+  Status run_pairs() {
+    if (!options_.pairs) return {};
+    for (const PairStyle style : {PairStyle::json, PairStyle::lines}) {
+      MODELD_TRY_VOID(
+          run_texts(style == PairStyle::json ? "json" : "lines", [&, style](std::string text, std::uint64_t seed) {
+            return make_pairs_text(engine_, std::move(text), style, options_.tokens,
+                                   static_cast<std::size_t>(options_.questions), seed);
+          }));
+    }
+    return {};
   }
 
   [[nodiscard]] std::vector<std::string> expand(const std::vector<std::string_view>& modes,

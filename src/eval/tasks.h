@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "eval/corpus.h"
 #include "needles/needles.h"
+#include "needles/pairs.h"
 #include "session/session.h"
 
 namespace modeld {
@@ -70,6 +71,12 @@ Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::str
 /// each kind (code_facts.h), spread over the text. Errors: text_empty where there are none.
 Result<EvalText> make_code_text(const Engine& engine, std::string name, const std::filesystem::path& root,
                                 std::int64_t tokens, std::size_t questions, std::uint64_t seed);
+
+/// Keys and values alone ("json.uuid", "lines.number"), about `tokens` tokens of them; `questions`, evenly spread, are
+/// asked for.
+/// Errors: bad_argument for more tokens than there are keys for.
+Result<EvalText> make_pairs_text(const Engine& engine, std::string name, PairStyle style, std::int64_t tokens,
+                                 std::size_t questions, std::uint64_t seed);
 
 /// Repeated filler with one pass key at position `index` of `count`, evenly spread over the text.
 Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,

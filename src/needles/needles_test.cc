@@ -8,6 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "needles/pairs.h"
+
 namespace modeld {
 namespace {
 
@@ -43,6 +45,21 @@ TEST(Needles, OffersAtLeastSixtyOfEachKindThatIsAskedInNumbers) {
   EXPECT_GE(needles_max(NeedleKind::paraphrase), 60U);
   EXPECT_GE(needles_max(NeedleKind::unrelated), 40U);
   EXPECT_EQ(needles_max(NeedleKind::passkey), 1U);
+}
+
+TEST(Pairs, AllKeysDifferAndEachSentenceStatesItsValueAlone) {
+  for (const PairStyle style : {PairStyle::json, PairStyle::lines}) {
+    std::set<std::string> questions;
+    for (const Needle& pair : make_pairs(style, 5'000, 7)) {
+      EXPECT_TRUE(questions.insert(pair.question).second) << pair.question;
+      EXPECT_TRUE(answer_contains(pair.sentence, pair.answer)) << pair.sentence;
+      EXPECT_FALSE(answer_contains(pair.question, pair.answer)) << pair.question;
+      EXPECT_FALSE(answer_contains(pair.answer_prefix, pair.answer)) << pair.answer_prefix;
+      EXPECT_EQ(pair.sentence.find('\n'), std::string::npos);
+    }
+    EXPECT_EQ(make_pairs(style, 3, 7)[2].sentence, make_pairs(style, 5, 7)[2].sentence);
+    EXPECT_NE(make_pairs(style, 3, 7)[2].sentence, make_pairs(style, 3, 8)[2].sentence);
+  }
 }
 
 TEST(Needles, EveryNeedleStatesItsAnswerInTheSentenceAndNotInTheQuestion) {
