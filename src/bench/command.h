@@ -42,7 +42,8 @@ struct BenchOptions {
   std::string command;
 };
 
-/// Opens the same model once more, for a stream beside the long one. Empty: what needs it is left out.
+/// Opens the same model once more, for a stream beside the long one. Called once memory has been
+/// measured. Empty: what needs it is left out.
 using OpenEngine = std::function<Result<std::unique_ptr<Engine>>()>;
 
 /// Opens the engine's own library with the same model. Called once the long stream has been measured, so that peak

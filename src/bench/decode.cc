@@ -1,8 +1,5 @@
 // Decode behind a long stream and behind a short one, token by token at the same hot size. A machine's speed drifts by
 // more than they may differ, so both streams are there at once and answer in turns.
-#include <algorithm>
-#include <array>
-
 #include "bench/measures.h"
 
 namespace modeld {
@@ -33,9 +30,7 @@ Result<Decoded> decode(const BenchJob& job, Session& session, std::string_view t
 Result<std::vector<BenchRow>> bench_decode(const BenchJob& job, Session& long_stream) {
   MODELD_TRY(const std::unique_ptr<Engine> engine, job.open_engine());
   ColdStore store(job.store_bytes(kShortStream));
-  MODELD_TRY(const auto short_stream, Session::create(*engine, store, job.calibration, job.settings()));
-  const std::array parts = {TextPart{"text", std::string(job.slice(0, kShortStream)), SegmentKind::user}};
-  MODELD_TRY_VOID(short_stream->append(parts, job.cancel));
+  MODELD_TRY(const auto short_stream, job.session(*engine, store, job.settings(), kShortStream));
   MODELD_TRY_VOID(short_stream->ingest({}, job.cancel));
   std::vector<double> short_ms;
   std::vector<double> long_ms;

@@ -38,9 +38,7 @@ Result<std::vector<BenchRow>> bench_modes(const BenchJob& job, const StreamResul
     settings.hot_tokens =
         std::max(settings.hot_tokens, std::min(mode.window + 1024, job.engine.geometry().trained_window));
     ColdStore store(job.store_bytes(job.options.mode_tokens));
-    MODELD_TRY(const auto session, Session::create(job.engine, store, job.calibration, settings));
-    const std::array parts = {TextPart{"text", std::string(job.slice(0, job.options.mode_tokens)), SegmentKind::user}};
-    MODELD_TRY_VOID(session->append(parts, job.cancel));
+    MODELD_TRY(const auto session, job.session(job.engine, store, settings, job.options.mode_tokens));
     const std::string stage = fmt::format("ingest modes: {}", mode.name);
     const ProgressSink named = [&](const Progress& p) { report(job.progress, stage, p.done, p.total, p.unit); };
     const Timer watch;

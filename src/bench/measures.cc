@@ -37,6 +37,14 @@ SessionSettings BenchJob::settings() const {
   return result;
 }
 
+Result<std::unique_ptr<Session>> BenchJob::session(Engine& with, ColdStore& store, const SessionSettings& settings,
+                                                   std::int64_t tokens) const {
+  MODELD_TRY(std::unique_ptr<Session> made, Session::create(with, store, calibration, settings));
+  const std::array parts = {TextPart{"text", std::string(slice(0, tokens)), SegmentKind::user}};
+  MODELD_TRY_VOID(made->append(parts, cancel));
+  return made;
+}
+
 double median(std::vector<double> values) {
   MODELD_CHECK(!values.empty());
   std::sort(values.begin(), values.end());

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,9 @@ struct BenchJob {
   [[nodiscard]] std::string_view slice(std::int64_t from, std::int64_t to) const;
   [[nodiscard]] std::int64_t store_bytes(std::int64_t tokens) const;
   [[nodiscard]] SessionSettings settings() const;
+  /// A session over the text's first `tokens` tokens, not yet read. Errors: the session's.
+  [[nodiscard]] Result<std::unique_ptr<Session>> session(Engine& with, ColdStore& store,
+                                                         const SessionSettings& settings, std::int64_t tokens) const;
 };
 
 /// REQUIRES at least one.

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "bench/measures.h"
 #include "eval/timer.h"
@@ -66,9 +65,7 @@ Result<Exact> exact_turn(const BenchJob& job) {
   SessionSettings settings = job.settings();
   settings.context = ContextMode::exact;
   settings.hot_tokens = job.engine.geometry().trained_window;
-  MODELD_TRY(const auto session, Session::create(job.engine, store, job.calibration, settings));
-  const std::array parts = {TextPart{"text", std::string(job.slice(0, kExactTokens)), SegmentKind::user}};
-  MODELD_TRY_VOID(session->append(parts, job.cancel));
+  MODELD_TRY(const auto session, job.session(job.engine, store, settings, kExactTokens));
   Question question;
   question.text = kQuestion;
   question.answer_tokens_max = kDecode;

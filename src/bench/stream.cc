@@ -45,6 +45,7 @@ class StreamBench {
     question_rows("the full stream", at_end);
     prediction_rows();
     memory_rows();
+    // Last, so that peak memory is that of one engine.
     if (job_.open_engine) {
       MODELD_TRY(const std::vector<BenchRow> decode, bench_decode(job_, *session_));
       result_.rows.insert(result_.rows.end(), decode.begin(), decode.end());

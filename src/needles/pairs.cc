@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,9 @@
 
 namespace modeld {
 namespace {
+
+// Names are drawn until one is new, so most must be.
+static_assert(std::size(filler::kAdjectives) * std::size(filler::kPeople) * std::size(filler::kThings) > 4 * kPairsMax);
 
 std::string uuid(SeededRandom& random) {
   std::string text = "00000000-0000-0000-0000-000000000000";
