@@ -130,7 +130,8 @@ Result<IngestPlan> SessionImpl::plan() const {
   plan.kv_bytes = plan.stream_tokens * per_token;
   if (plan.exact) return plan;
   const StreamPos from(std::min<std::int64_t>(policy_.sinks, plan.stream_tokens));
-  plan.blocks = static_cast<std::int64_t>(text_.cut(from, kBlockLimits).size());
+  const std::vector<Block> blocks = text_.cut(from, kBlockLimits);
+  plan.blocks = static_cast<std::int64_t>(blocks.size());
   plan.index_bytes = plan.stream_tokens * index_->bytes_per_token();
   // Index and tokens must fit; payloads may be dropped and computed again.
   const std::int64_t least = plan.index_bytes + 2 * text_.bytes();
@@ -145,9 +146,14 @@ Result<IngestPlan> SessionImpl::plan() const {
   const double speed =
       ingest_tokens_per_second_ > 0.0 ? ingest_tokens_per_second_ : calibration_.prefill_tokens_per_second;
   if (speed > 0.0) {
-    const std::int64_t done = blocks_done_ == 0 ? 0 : blocks_[blocks_done_ - 1].range.end.get();
-    const std::int64_t recent = resident_valid_ ? 0 : std::min<std::int64_t>(policy_.recent, plan.stream_tokens);
-    plan.predicted_seconds = static_cast<double>(plan.stream_tokens - done + recent) / speed;
+    const StreamPos done = blocks_done_ == 0 ? StreamPos(0) : blocks_[blocks_done_ - 1].range.end;
+    std::int64_t tokens = text_.end() - done;
+    if (policy_.origin == KvOrigin::isolated) {
+      for (const Block& block : blocks)
+        if (block.range.begin >= done) tokens += std::min<std::int64_t>(policy_.run_up, block.range.begin - from);
+    }
+    if (!resident_valid_) tokens += std::min<std::int64_t>(policy_.recent, plan.stream_tokens);
+    plan.predicted_seconds = static_cast<double>(tokens) / speed;
   }
   return plan;
 }

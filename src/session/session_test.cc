@@ -251,6 +251,20 @@ TEST(Session, TextAppendedLaterIsFoundAndTheOldIsReused) {
   EXPECT_EQ(session->check_integrity(), "");
 }
 
+TEST(Session, WhatReadingIsPredictedToTakeCountsRunUpsAndTheRecentWindow) {
+  World world;
+  world.calibration.prefill_tokens_per_second = 1000.0;
+  const auto session = world.open_with_text(World::settings());
+  const Result<IngestPlan> plan = session->plan();
+  ASSERT_TRUE(plan);
+  const Result<Answer> answer = session->ask(question_of(world.needles[0]));
+  ASSERT_TRUE(answer) << to_text(answer.error());
+  // The question is computed twice, and is no part of the reading.
+  const std::int64_t question = answer->prompt_tokens - plan->stream_tokens;
+  const auto computed = static_cast<double>(answer->computed_tokens + answer->recomputed_tokens - 2 * question);
+  EXPECT_NEAR(plan->predicted_seconds * 1000.0, computed, 0.02 * computed);
+}
+
 TEST(Session, TextThatComesTwiceIsComputedOnceAndFoundInBothPlaces) {
   World world(30'000, 4);
   const std::string once = world.text;
