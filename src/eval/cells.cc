@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 namespace modeld {
@@ -14,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 
 /// Answers may end within a UTF-8 character; those bytes are replaced.
 std::string dump(const json& value) { return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
@@ -23,7 +24,7 @@ json to_json(const QuestionResult& r) {
   json value = {{"question", r.question},         {"expected", r.expected}, {"forced", r.forced},
                 {"forced_right", r.forced_right}, {"depth", r.depth},       {"seconds", r.seconds}};
   if (r.free_asked) value.update({{"free", r.free}, {"free_right", r.free_right}});
-  if (r.ranked) value.update({{"rank", r.rank}, {"read", r.read}, {"returns", r.returns}});
+  if (!r.ranks.empty()) value.update({{"ranks", r.ranks}, {"read", r.read}, {"returns", r.returns}});
   return value;
 }
 
@@ -40,46 +41,56 @@ QuestionResult result_from(const json& value) {
     value.at("free").get_to(r.free);
     value.at("free_right").get_to(r.free_right);
   }
-  r.ranked = value.contains("rank");
-  if (r.ranked) {
-    value.at("rank").get_to(r.rank);
+  if (value.contains("ranks")) {
+    value.at("ranks").get_to(r.ranks);
     value.at("read").get_to(r.read);
     value.at("returns").get_to(r.returns);
   }
   return r;
 }
 
-template <typename Predicate>
-std::optional<double> share_of_ranked(const std::vector<QuestionResult>& results, Predicate holds) {
+/// Mean of `share` over the results that were ranked.
+template <typename Share>
+std::optional<double> mean_of_ranked(const std::vector<QuestionResult>& results, Share share) {
   std::int64_t ranked = 0;
-  std::int64_t found = 0;
+  double sum = 0.0;
   for (const QuestionResult& r : results) {
-    if (!r.ranked) continue;
+    if (r.ranks.empty()) continue;
     ++ranked;
-    if (holds(r)) ++found;
+    sum += share(r);
   }
   if (ranked == 0) return std::nullopt;
-  return static_cast<double>(found) / static_cast<double>(ranked);
+  return sum / static_cast<double>(ranked);
+}
+
+template <typename Value>
+double sum_of(const std::vector<QuestionResult>& results, Value value) {
+  return std::accumulate(results.begin(), results.end(), 0.0,
+                         [&](double sum, const QuestionResult& r) { return sum + value(r); });
 }
 
 }  // namespace
 
-std::int64_t Cell::forced_right() const {
-  return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return r.forced_right; });
+double Cell::forced_right() const {
+  return sum_of(results, [](const QuestionResult& r) { return r.forced_right; });
 }
-std::int64_t Cell::free_right() const {
-  return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return r.free_right; });
+double Cell::free_right() const {
+  return sum_of(results, [](const QuestionResult& r) { return r.free_right; });
 }
 std::int64_t Cell::free_asked() const {
   return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return r.free_asked; });
 }
 
 std::optional<double> Cell::recall(std::int32_t k) const {
-  return share_of_ranked(results, [k](const QuestionResult& r) { return r.rank >= 1 && r.rank <= k; });
+  return mean_of_ranked(results, [k](const QuestionResult& r) {
+    const auto found =
+        std::count_if(r.ranks.begin(), r.ranks.end(), [k](std::int32_t rank) { return rank >= 1 && rank <= k; });
+    return static_cast<double>(found) / static_cast<double>(r.ranks.size());
+  });
 }
 
 std::optional<double> Cell::read_right() const {
-  return share_of_ranked(results, [](const QuestionResult& r) { return r.read; });
+  return mean_of_ranked(results, [](const QuestionResult& r) { return r.read; });
 }
 
 fs::path CellFolder::path_of(const Cell& cell) const {

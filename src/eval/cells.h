@@ -18,17 +18,17 @@ struct QuestionResult {
   std::string expected;
   /// What followed the forced answer prefix.
   std::string forced;
-  bool forced_right = false;
+  /// The share of what was wanted: 0 or 1 where that is one answer.
+  double forced_right = 0.0;
   /// The answer without a prefix, where it was asked for.
   bool free_asked = false;
   std::string free;
-  bool free_right = false;
+  double free_right = 0.0;
   double depth = 0.0;
-  /// Place of the answer's block in the ranking, from 1; 0: not among those asked for, or not asked.
-  std::int32_t rank = 0;
-  bool ranked = false;
-  /// Whether the answer was at last read from its block, and how often it went back for another.
-  bool read = false;
+  /// Place in the ranking of each block that holds an answer, from 1; 0: not among those asked for. Empty: not asked.
+  std::vector<std::int32_t> ranks;
+  /// Share of those blocks that were read at last, and how often the answer went back for another.
+  double read = 0.0;
   int returns = 0;
   /// Of the forced answer, prompt and generation.
   double seconds = 0.0;
@@ -44,12 +44,12 @@ struct Cell {
   /// Reading the text, once for all questions of all tasks that share it.
   double prepare_seconds = 0.0;
 
-  [[nodiscard]] std::int64_t forced_right() const;
-  [[nodiscard]] std::int64_t free_right() const;
+  [[nodiscard]] double forced_right() const;
+  [[nodiscard]] double free_right() const;
   [[nodiscard]] std::int64_t free_asked() const;
-  /// Share of ranked questions that were read from their block; nothing if none was ranked.
+  /// Share of their blocks that ranked questions were read from; nothing if none was ranked.
   [[nodiscard]] std::optional<double> read_right() const;
-  /// Share of ranked questions whose block is among the first k; nothing if none was ranked.
+  /// Share of ranked questions' blocks that are among the first k; nothing if none was ranked.
   [[nodiscard]] std::optional<double> recall(std::int32_t k) const;
 };
 

@@ -88,16 +88,16 @@ Result<EvalText> make_code_text(const Engine& engine, std::string name, const fs
     for (const CodeFact& fact : spread(of_kind(facts, kind), questions)) {
       EvalItem item;
       item.kind = fact.kind;
-      item.needle.sentence = result.text.substr(fact.begin, fact.end - fact.begin);
-      item.needle.question = fact.question;
-      item.needle.answer = fact.answer;
-      item.needle.answer_prefix = fact.answer_prefix;
-      set_place(item, result, fact.begin, fact.end, fact.answer_at);
+      item.question = fact.question;
+      item.answer_prefix = fact.answer_prefix;
+      item.answers = {fact.answer};
+      add_evidence(item, result, fact.begin, fact.end, fact.answer_at);
       result.items.push_back(std::move(item));
     }
   }
-  std::stable_sort(result.items.begin(), result.items.end(),
-                   [](const EvalItem& a, const EvalItem& b) { return a.byte_begin < b.byte_begin; });
+  std::stable_sort(result.items.begin(), result.items.end(), [](const EvalItem& a, const EvalItem& b) {
+    return a.evidence.front().byte_begin < b.evidence.front().byte_begin;
+  });
   return result;
 }
 

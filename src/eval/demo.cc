@@ -118,8 +118,10 @@ void Demo::introduce(std::size_t bytes) const {
                   static_cast<double>(tokens) / static_cast<double>(window()), options_.seed));
   for (std::size_t i = 0; i < text_.items.size(); ++i) {
     const EvalItem& item = text_.items[i];
-    say(fmt::format("  {}. line {:>6}, token {:>6} ({:2.0f} %)  {}\n", i + 1, line_of(item.byte_begin),
-                    item.token_begin, item.depth * 100.0, item.needle.sentence));
+    const Evidence& fact = item.evidence.front();
+    say(fmt::format("  {}. line {:>6}, token {:>6} ({:2.0f} %)  {}\n", i + 1, line_of(fact.byte_begin),
+                    fact.token_begin, item.depth * 100.0,
+                    std::string_view(text_.text).substr(fact.byte_begin, fact.byte_end - fact.byte_begin)));
   }
   say(fmt::format(
       "\nThe first {} stand within the first {} tokens on purpose, so that the dense run below is asked about "
@@ -129,10 +131,10 @@ void Demo::introduce(std::size_t bytes) const {
 }
 
 void Demo::tell(std::size_t i, std::string_view answer, bool right) const {
-  const Needle& needle = text_.items[i].needle;
+  const EvalItem& item = text_.items[i];
   std::string line(answer.substr(0, answer.find('\n')));
-  say(fmt::format("  {}. {}\n     {} | {}   [{}]\n", i + 1, needle.question, needle.answer_prefix, line,
-                  right ? "right" : fmt::format("wrong: it is {}", needle.answer)));
+  say(fmt::format("  {}. {}\n     {} | {}   [{}]\n", i + 1, item.question, item.answer_prefix, line,
+                  right ? "right" : fmt::format("wrong: it is {}", item.answers.front())));
 }
 
 Result<std::vector<DemoAnswer>> Demo::ask_dense(DenseRunner& runner, const std::string& stage) const {
@@ -140,7 +142,7 @@ Result<std::vector<DemoAnswer>> Demo::ask_dense(DenseRunner& runner, const std::
   for (std::size_t i = 0; i < text_.items.size(); ++i) {
     MODELD_TRY(const Question question, forced_question(engine_, text_.items[i]));
     MODELD_TRY(const DenseAnswer answer, runner.ask(question, cancel_));
-    const bool right = answer_begins(answer.text, text_.items[i].needle.answer);
+    const bool right = share_right(text_.items[i], answer.text) == 1.0;
     tell(i, answer.text, right);
     answers.push_back({answer.text, right});
     report(progress_, stage, i + 1, text_.items.size(), "questions");
@@ -169,7 +171,7 @@ Status Demo::model_alone() {
 Result<Answer> Demo::ask_modeld(Session& session, std::size_t i) {
   MODELD_TRY(const Question question, forced_question(engine_, text_.items[i]));
   MODELD_TRY(Answer answer, session.ask(question, {}, {}, cancel_));
-  const bool right = answer_begins(answer.text, text_.items[i].needle.answer);
+  const bool right = share_right(text_.items[i], answer.text) == 1.0;
   tell(i, answer.text, right);
   std::string read;
   for (const Passage& passage : answer.retrieved) {
@@ -239,7 +241,7 @@ void Demo::summary() const {
                   "modeld"));
   for (std::size_t i = 0; i < text_.items.size(); ++i) {
     const EvalItem& item = text_.items[i];
-    say(fmt::format("  {:<4}{:<12}{:>8}   {:<14}{:<14}{}\n", i + 1, to_text(item.needle.kind), item.token_begin,
+    say(fmt::format("  {:<4}{:<12}{:>8}   {:<14}{:<14}{}\n", i + 1, item.kind, item.evidence.front().token_begin,
                     mark(truncated_[i]), mark(dense_[i]), mark(ours_[i])));
   }
   const auto of = [&](const std::vector<DemoAnswer>& all) { return fmt::format("{} of {}", right(all), all.size()); };

@@ -1,6 +1,7 @@
 #include "eval/modes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -31,24 +32,28 @@ std::vector<std::size_t> free_items(const EvalJob& job, const std::vector<std::s
 
 QuestionResult start(const EvalItem& item) {
   QuestionResult result;
-  result.question = item.needle.question;
-  result.expected = item.needle.answer;
+  result.question = item.question;
+  result.expected = fmt::format("{}", fmt::join(item.answers, ", "));
   result.depth = item.depth;
   return result;
 }
 
-/// An answer may stand in quotes, as a literal does in source code.
-void judge_forced(QuestionResult& result, std::string answer) {
-  const std::size_t begin = answer.find_first_not_of(" '\"`");
-  result.forced_right =
-      begin != std::string::npos && answer_begins(std::string_view(answer).substr(begin), result.expected);
+void judge_forced(QuestionResult& result, const EvalItem& item, std::string answer) {
+  result.forced_right = share_right(item, answer);
   result.forced = std::move(answer);
 }
 
-void judge_free(QuestionResult& result, std::string answer) {
+void judge_free(QuestionResult& result, const EvalItem& item, std::string answer) {
   result.free_asked = true;
-  result.free_right = answer_contains(answer, result.expected);
+  for (const std::string& wanted : item.answers)
+    if (answer_contains(answer, wanted)) result.free_right += 1.0 / static_cast<double>(item.answers.size());
   result.free = std::move(answer);
+}
+
+/// From 1; 0 if it is not among them.
+std::int32_t rank_of(const std::vector<Passage>& passages, const StreamRange& block) {
+  const auto found = std::find_if(passages.begin(), passages.end(), [&](const Passage& p) { return p.range == block; });
+  return found == passages.end() ? 0 : static_cast<std::int32_t>(found - passages.begin()) + 1;
 }
 
 std::string policy_text(const ReadingPolicy& p) {
@@ -81,24 +86,23 @@ class SessionModes {
     QuestionResult result = start(item);
     MODELD_TRY(Question question, forced_question(job_.engine, item));
     question.retrieve = mode != kSinksRecent;
-    if (mode == kOracle) question.oracle = truth_[i].sentence;
+    if (mode == kOracle) question.oracle = truth_[i].sentences;
     const Timer watch;
     MODELD_TRY(Answer forced, session_.ask(question, {}, {}, job_.cancel));
     result.seconds = watch.seconds();
     result.returns = forced.returns;
-    result.read = std::any_of(forced.retrieved.begin(), forced.retrieved.end(),
-                              [&](const Passage& passage) { return passage.range == truth_[i].answer; });
-    judge_forced(result, std::move(forced.text));
+    const std::vector<StreamRange>& wanted = truth_[i].answers;
+    for (const StreamRange& block : wanted)
+      if (rank_of(forced.retrieved, block) > 0) result.read += 1.0 / static_cast<double>(wanted.size());
+    judge_forced(result, item, std::move(forced.text));
     if (mode != kOurs) return result;
     if (freely) {
       MODELD_TRY(Answer free, session_.ask(free_question(item), {}, {}, job_.cancel));
-      judge_free(result, std::move(free.text));
+      judge_free(result, item, std::move(free.text));
     }
-    if (session_.blocks().empty()) return result;
+    if (session_.blocks().empty() || wanted.empty()) return result;
     MODELD_TRY(const std::vector<Passage> ranking, session_.retrieve(question, kRanked));
-    result.ranked = true;
-    for (std::size_t r = 0; r < ranking.size(); ++r)
-      if (ranking[r].range == truth_[i].answer) result.rank = static_cast<std::int32_t>(r) + 1;
+    for (const StreamRange& block : wanted) result.ranks.push_back(rank_of(ranking, block));
     return result;
   }
 
@@ -112,6 +116,9 @@ struct DenseStep {
   std::int64_t tokens = 0;
   std::vector<Cell> cells;
 };
+
+/// Behind the last token that a question needs.
+std::int64_t last_token(const EvalItem& item) { return item.evidence.empty() ? 0 : item.evidence.back().token_end; }
 
 std::vector<DenseStep> dense_steps(const EvalJob& job, std::int64_t window_text) {
   std::vector<DenseStep> steps;
@@ -133,7 +140,7 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
     items = spread(items, limit);
   } else {
     // Only what the model was given can be asked of it; the kinds share the questions.
-    std::erase_if(items, [&](std::size_t i) { return job.text.items[i].token_end > runner.text_tokens(); });
+    std::erase_if(items, [&](std::size_t i) { return last_token(job.text.items[i]) > runner.text_tokens(); });
     std::set<std::string> kinds;
     for (const EvalItem& item : job.text.items) kinds.insert(item.kind);
     items = spread(items, (limit + kinds.size() - 1) / kinds.size());
@@ -145,7 +152,7 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
     const Timer watch;
     MODELD_TRY(DenseAnswer answer, runner.ask(question, job.cancel));
     result.seconds = watch.seconds();
-    judge_forced(result, std::move(answer.text));
+    judge_forced(result, job.text.items[i], std::move(answer.text));
     cell.results.push_back(std::move(result));
     report(job.progress, stage, cell.results.size(), items.size(), "questions");
   }
@@ -182,7 +189,7 @@ Status run_fresh(const EvalJob& job) {
     for (const std::size_t i : items) {
       const EvalItem& item = job.text.items[i];
       QuestionResult result = start(item);
-      const std::string passage = passage_around(job.text, item, kPassageTokens);
+      const std::string passage = passages_around(job.text, item, kPassageTokens);
       MODELD_TRY(const std::vector<Token> tokens, job.engine.tokenize(passage, false, false));
       const Timer watch;
       MODELD_TRY_VOID(runner.reset());
@@ -190,10 +197,10 @@ Status run_fresh(const EvalJob& job) {
       MODELD_TRY(const Question question, forced_question(job.engine, item));
       MODELD_TRY(DenseAnswer forced, runner.ask(question, job.cancel));
       result.seconds = watch.seconds();
-      judge_forced(result, std::move(forced.text));
+      judge_forced(result, item, std::move(forced.text));
       if (std::binary_search(freely.begin(), freely.end(), i)) {
         MODELD_TRY(DenseAnswer free, runner.ask(free_question(item), job.cancel));
-        judge_free(result, std::move(free.text));
+        judge_free(result, item, std::move(free.text));
       }
       cell.results.push_back(std::move(result));
       report(job.progress, stage, cell.results.size(), items.size(), "questions");

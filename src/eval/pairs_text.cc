@@ -41,12 +41,10 @@ Result<EvalText> make_pairs_text(const Engine& engine, std::string name, PairSty
   for (std::size_t q = 0; q < asked; ++q) {
     const std::size_t i = (2 * q + 1) * whole / (2 * asked);  // the middle of the q-th part
     const std::size_t end = begins[i] + pairs[i].sentence.size();
-    EvalItem item;
-    item.kind = value_name(style);
-    item.needle = std::move(pairs[i]);
-    const std::size_t answer = result.text.rfind(item.needle.answer, end);
+    EvalItem item = item_of(pairs[i], std::string(value_name(style)));
+    const std::size_t answer = result.text.rfind(pairs[i].answer, end);
     MODELD_CHECK(answer != std::string::npos && answer >= begins[i]);
-    set_place(item, result, begins[i], end, answer);
+    add_evidence(item, result, begins[i], end, answer);
     result.items.push_back(std::move(item));
   }
   return result;

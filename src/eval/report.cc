@@ -5,7 +5,6 @@
 
 #include <array>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "eval/statistics.h"
@@ -13,28 +12,27 @@
 namespace modeld {
 namespace {
 
-std::string share(std::int64_t right, std::int64_t asked) {
+std::string share(double right, std::int64_t asked) {
   const Interval interval = wilson(right, asked);
-  const double value = asked == 0 ? 0.0 : static_cast<double>(right) / static_cast<double>(asked);
+  const double value = asked == 0 ? 0.0 : right / static_cast<double>(asked);
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", value, interval.low, interval.high);
 }
 
 /// Mode's score ÷ fresh score over the questions that both have.
 std::string retention(const Cell& cell, const Cell* fresh, std::uint64_t seed) {
   if (fresh == nullptr || cell.mode == fresh->mode) return "";
-  std::map<std::string, bool> alone;
+  std::map<std::string, double> alone;
   for (const QuestionResult& r : fresh->results) alone[r.question] = r.forced_right;
-  const auto a = std::make_unique<bool[]>(cell.results.size());
-  const auto b = std::make_unique<bool[]>(cell.results.size());
-  std::size_t n = 0;
+  std::vector<double> a;
+  std::vector<double> b;
   for (const QuestionResult& r : cell.results) {
     const auto found = alone.find(r.question);
     if (found == alone.end()) continue;
-    a[n] = r.forced_right;
-    b[n++] = found->second;
+    a.push_back(r.forced_right);
+    b.push_back(found->second);
   }
-  if (n == 0) return "";
-  const Ratio ratio = paired_ratio({a.get(), n}, {b.get(), n}, seed);
+  if (a.empty()) return "";
+  const Ratio ratio = paired_ratio(a, b, seed);
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high);
 }
 
@@ -53,19 +51,17 @@ std::string read_column(const Cell& cell) {
 
 /// Score by quarter of the text.
 std::string by_depth(const Cell& cell) {
-  std::array<std::int64_t, 4> right{};
+  std::array<double, 4> right{};
   std::array<std::int64_t, 4> asked{};
   for (const QuestionResult& r : cell.results) {
     const auto band = std::min<std::size_t>(3, static_cast<std::size_t>(r.depth * 4.0));
     ++asked[band];
-    if (r.forced_right) ++right[band];
+    right[band] += r.forced_right;
   }
   std::string text;
   for (std::size_t band = 0; band < 4; ++band) {
     if (band > 0) text += " / ";
-    text += asked[band] == 0
-                ? std::string("–")
-                : fmt::format("{:.2f}", static_cast<double>(right[band]) / static_cast<double>(asked[band]));
+    text += asked[band] == 0 ? std::string("–") : fmt::format("{:.2f}", right[band] / static_cast<double>(asked[band]));
   }
   return text;
 }
@@ -80,9 +76,9 @@ double mean_milliseconds(const Cell& cell) {
 
 std::string summary(const Cell& cell) {
   const auto asked = static_cast<std::int64_t>(cell.results.size());
-  std::string text = fmt::format("{} {} {}: {} of {} right, {}", cell.task, cell.tokens, cell.mode, cell.forced_right(),
-                                 asked, share(cell.forced_right(), asked));
-  if (cell.free_asked() > 0) text += fmt::format("; free {} of {}", cell.free_right(), cell.free_asked());
+  std::string text = fmt::format("{} {} {}: {:g} of {} right, {}", cell.task, cell.tokens, cell.mode,
+                                 cell.forced_right(), asked, share(cell.forced_right(), asked));
+  if (cell.free_asked() > 0) text += fmt::format("; free {:g} of {}", cell.free_right(), cell.free_asked());
   if (cell.recall(1))
     text += fmt::format("; recall@1/4/8/16 {}; read from its block {}", recall_columns(cell), read_column(cell));
   return text + fmt::format("; {:.0f} ms a question\n", mean_milliseconds(cell));
@@ -95,9 +91,9 @@ std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, 
       "\nScore: the answer right after a forced answer prefix, with Wilson's 95 % interval. Retention: score ÷ the "
       "same model's score on the passage alone in a fresh context of 300 tokens (mode fresh), over the same "
       "questions, with the paired bootstrap's 95 % interval. Free: the answer occurs in 32 freely generated "
-      "tokens. Recall: the answer's block is among the first k for the question; read: the answer was at last read "
-      "from "
-      "it. Depth: score by quarter of the text.\n\n"
+      "tokens an answer. Recall: the share of the answers' blocks among the first k for the question; read: the share "
+      "that was read. Where several answers are wanted, the score is the share of them that is given, in any order. "
+      "Depth: score by quarter of the text.\n\n"
       "| task | tokens | mode | n | score | retention | free | recall@1 / 4 / 8 / 16 | read | by depth | ms a question "
       "|\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n";

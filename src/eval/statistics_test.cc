@@ -20,16 +20,16 @@ TEST(Wilson, MatchesPublishedValues) {
 RC_GTEST_PROP(Wilson, HoldsTheShareAndNarrowsWithMoreQuestions, ()) {
   const auto asked = *rc::gen::inRange<std::int64_t>(1, 500);
   const auto right = *rc::gen::inRange<std::int64_t>(0, asked + 1);
-  const Interval one = wilson(right, asked);
-  const Interval ten = wilson(right * 10, asked * 10);
+  const Interval one = wilson(static_cast<double>(right), asked);
+  const Interval ten = wilson(static_cast<double>(right) * 10.0, asked * 10);
   const double share = static_cast<double>(right) / static_cast<double>(asked);
   RC_ASSERT(one.low <= share + 1e-12 && share <= one.high + 1e-12);
   RC_ASSERT(ten.high - ten.low < one.high - one.low);
 }
 
 TEST(PairedRatio, IsOneWithoutWidthWhenBothAnswerAlike) {
-  std::array<bool, 40> a{};
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 3 != 0;
+  std::array<double, 40> a{};
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 3 != 0 ? 1.0 : 0.25;
   const Ratio ratio = paired_ratio(a, a, 1);
   EXPECT_DOUBLE_EQ(ratio.value, 1.0);
   EXPECT_DOUBLE_EQ(ratio.interval.low, 1.0);
@@ -37,11 +37,11 @@ TEST(PairedRatio, IsOneWithoutWidthWhenBothAnswerAlike) {
 }
 
 TEST(PairedRatio, HoldsTheValueInItsIntervalAndIsSeeded) {
-  std::array<bool, 50> a{};
-  std::array<bool, 50> b{};
+  std::array<double, 50> a{};
+  std::array<double, 50> b{};
   for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i] = i % 5 != 0;
-    b[i] = i % 10 != 1;
+    a[i] = i % 5 != 0 ? 1.0 : 0.0;
+    b[i] = i % 10 != 1 ? 1.0 : 0.0;
   }
   const Ratio ratio = paired_ratio(a, b, 7);
   EXPECT_NEAR(ratio.value, 40.0 / 45.0, 1e-12);
@@ -51,8 +51,8 @@ TEST(PairedRatio, HoldsTheValueInItsIntervalAndIsSeeded) {
 }
 
 TEST(PairedRatio, IsZeroWithoutAnyRightAnswerToCompareWith) {
-  const std::array<bool, 3> a = {true, true, false};
-  const std::array<bool, 3> b = {false, false, false};
+  const std::array a = {1.0, 1.0, 0.0};
+  const std::array b = {0.0, 0.0, 0.0};
   EXPECT_EQ(paired_ratio(a, b, 1).value, 0.0);
 }
 

@@ -22,15 +22,41 @@ std::size_t good_begin(std::string_view text, std::size_t from, std::size_t limi
   return limit;
 }
 
+struct Bytes {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// About `tokens` tokens around a sentence.
+Bytes passage_bytes(const EvalText& text, const Evidence& evidence, std::int64_t tokens) {
+  const std::int64_t wanted = std::max(tokens, evidence.token_end - evidence.token_begin);
+  const std::int64_t spare = wanted - (evidence.token_end - evidence.token_begin);
+  const auto last = static_cast<std::int64_t>(text.offsets.tokens.size());
+  std::int64_t begin = std::max<std::int64_t>(0, evidence.token_begin - spare / 2);
+  const std::int64_t end = std::min(last, begin + wanted);
+  begin = std::max<std::int64_t>(0, std::min(begin, end - wanted));
+  const std::size_t from =
+      good_begin(text.text, text.offsets.bytes[static_cast<std::size_t>(begin)], evidence.byte_begin);
+  std::size_t to = text.offsets.bytes[static_cast<std::size_t>(end)];
+  while (to > evidence.byte_end && text.text[to - 1] != '\n' && text.text[to - 1] != '.') --to;
+  return {from, std::max(to, evidence.byte_end)};
+}
+
 }  // namespace
 
-void set_place(EvalItem& item, const EvalText& text, std::size_t begin, std::size_t end, std::size_t answer) {
-  item.byte_begin = begin;
-  item.byte_end = end;
-  item.token_begin = token_at(text.offsets, begin);
-  item.token_end = token_at(text.offsets, end - 1) + 1;
-  item.answer_byte = answer;
-  item.depth = static_cast<double>(begin) / static_cast<double>(text.text.size());
+EvalItem item_of(const Needle& needle, std::string kind) {
+  EvalItem item;
+  item.kind = std::move(kind);
+  item.question = needle.question;
+  item.answer_prefix = needle.answer_prefix;
+  item.answers = {needle.answer};
+  return item;
+}
+
+void add_evidence(EvalItem& item, const EvalText& text, std::size_t begin, std::size_t end, std::size_t answer) {
+  MODELD_CHECK(item.evidence.empty() || item.evidence.back().byte_end <= begin);
+  if (item.evidence.empty()) item.depth = static_cast<double>(begin) / static_cast<double>(text.text.size());
+  item.evidence.push_back({begin, end, answer, token_at(text.offsets, begin), token_at(text.offsets, end - 1) + 1});
 }
 
 Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted) {
@@ -38,13 +64,12 @@ Result<EvalText> locate(const Engine& engine, std::string name, PlantedText plan
   result.name = std::move(name);
   result.text = std::move(planted.text);
   MODELD_TRY(result.offsets, token_offsets(engine, result.text));
-  for (PlantedNeedle& needle : planted.needles) {
-    EvalItem item;
-    const auto answer = result.text.rfind(needle.needle.answer, needle.end - 1);
-    MODELD_CHECK(answer != std::string::npos && answer >= needle.begin);
-    item.needle = std::move(needle.needle);
-    item.kind = to_text(item.needle.kind);
-    set_place(item, result, needle.begin, needle.end, answer);
+  for (const PlantedNeedle& planted_one : planted.needles) {
+    const Needle& needle = planted_one.needle;
+    const auto answer = result.text.rfind(needle.answer, planted_one.end - 1);
+    MODELD_CHECK(answer != std::string::npos && answer >= planted_one.begin);
+    EvalItem item = item_of(needle, std::string(to_text(needle.kind)));
+    add_evidence(item, result, planted_one.begin, planted_one.end, answer);
     result.items.push_back(std::move(item));
   }
   return result;
@@ -84,32 +109,49 @@ Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, st
   return locate(engine, fmt::format("passkey-{}", index + 1), plant(cut, needles, depths));
 }
 
-std::string passage_around(const EvalText& text, const EvalItem& item, std::int64_t tokens) {
-  const std::int64_t spare = std::max<std::int64_t>(0, tokens - (item.token_end - item.token_begin));
-  const auto last = static_cast<std::int64_t>(text.offsets.tokens.size());
-  std::int64_t begin = std::max<std::int64_t>(0, item.token_begin - spare / 2);
-  const std::int64_t end = std::min(last, begin + tokens);
-  begin = std::max<std::int64_t>(0, std::min(begin, end - tokens));
-  const std::size_t from = good_begin(text.text, text.offsets.bytes[static_cast<std::size_t>(begin)], item.byte_begin);
-  const std::size_t stop = text.offsets.bytes[static_cast<std::size_t>(end)];
-  std::size_t to = stop;
-  while (to > item.byte_end && text.text[to - 1] != '\n' && text.text[to - 1] != '.') --to;
-  return text.text.substr(from, std::max(to, item.byte_end) - from);
+std::string passages_around(const EvalText& text, const EvalItem& item, std::int64_t tokens) {
+  std::string passages;
+  std::size_t done = 0;
+  const std::int64_t share = tokens / std::max<std::int64_t>(1, static_cast<std::int64_t>(item.evidence.size()));
+  for (const Evidence& evidence : item.evidence) {
+    const auto [from, to] = passage_bytes(text, evidence, share);
+    const std::size_t begin = std::max(from, done);
+    if (begin >= to) continue;
+    if (!passages.empty() && begin > done) passages += '\n';
+    passages += std::string_view(text.text).substr(begin, to - begin);
+    done = to;
+  }
+  return passages;
+}
+
+double share_right(const EvalItem& item, std::string_view text) {
+  if (item.answers.size() == 1) {
+    // An answer may stand in quotes, as a literal does in source code.
+    const std::size_t begin = text.find_first_not_of(" '\"`");
+    return begin != std::string_view::npos && answer_begins(text.substr(begin), item.answers.front()) ? 1.0 : 0.0;
+  }
+  const auto right = std::count_if(item.answers.begin(), item.answers.end(),
+                                   [&](const std::string& answer) { return answer_contains(text, answer); });
+  return static_cast<double>(right) / static_cast<double>(item.answers.size());
 }
 
 Result<Question> forced_question(const Engine& engine, const EvalItem& item) {
   Question question;
-  question.text = item.needle.question;
-  question.answer_prefix = item.needle.answer_prefix;
-  MODELD_TRY(const std::vector<Token> answer, engine.tokenize(" " + item.needle.answer, false, false));
-  question.answer_tokens_max = static_cast<std::int32_t>(answer.size()) + 2;
+  question.text = item.question;
+  question.answer_prefix = item.answer_prefix;
+  question.answer_tokens_max = 0;
+  for (const std::string& answer : item.answers) {
+    MODELD_TRY(const std::vector<Token> tokens, engine.tokenize(" " + answer, false, false));
+    // A comma, quotes or "and" beside it.
+    question.answer_tokens_max += static_cast<std::int32_t>(tokens.size()) + 2;
+  }
   return question;
 }
 
 Question free_question(const EvalItem& item) {
   Question question;
-  question.text = item.needle.question;
-  question.answer_tokens_max = 32;
+  question.text = item.question;
+  question.answer_tokens_max = 32 * static_cast<std::int32_t>(item.answers.size());
   return question;
 }
 
@@ -131,11 +173,13 @@ Result<std::vector<TrueBlocks>> true_blocks(const Engine& engine, const Session&
   std::vector<TrueBlocks> result;
   for (const EvalItem& item : text.items) {
     TrueBlocks truth;
-    const StreamRange sentence{position(item.byte_begin), position(item.byte_end - 1) + 1};
-    const StreamPos answer = position(item.answer_byte);
-    for (const StreamRange& block : blocks) {
-      if (block.overlaps(sentence)) truth.sentence.push_back(block);
-      if (block.contains(answer)) truth.answer = block;
+    for (const Evidence& evidence : item.evidence) {
+      const StreamRange sentence{position(evidence.byte_begin), position(evidence.byte_end - 1) + 1};
+      const StreamPos answer = position(evidence.answer_byte);
+      for (const StreamRange& block : blocks) {
+        if (block.overlaps(sentence)) truth.sentences.push_back(block);
+        if (block.contains(answer)) truth.answers.push_back(block);
+      }
     }
     result.push_back(std::move(truth));
   }

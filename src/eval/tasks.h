@@ -17,19 +17,29 @@
 
 namespace modeld {
 
+/// A sentence that a question needs, in the text.
+struct Evidence {
+  /// Bytes of the sentence, and of the answer in it.
+  std::size_t byte_begin = 0;
+  std::size_t byte_end = 0;
+  std::size_t answer_byte = 0;
+  /// Its tokens, in the text's own.
+  std::int64_t token_begin = 0;
+  std::int64_t token_end = 0;
+};
+
 /// One question about a text.
 struct EvalItem {
   /// The second half of its task's name: "single", "constant" …
   std::string kind;
-  Needle needle;
-  /// Tokens of the planted sentence in the text's own tokens.
-  std::int64_t token_begin = 0;
-  std::int64_t token_end = 0;
-  /// Bytes of the sentence in the text, and of the answer in it.
-  std::size_t byte_begin = 0;
-  std::size_t byte_end = 0;
-  std::size_t answer_byte = 0;
-  /// Where it stands, 0 … 1.
+  std::string question;
+  /// Text that an answer may begin with, up to where the answer must follow after a space.
+  std::string answer_prefix;
+  /// All are wanted.
+  std::vector<std::string> answers;
+  /// In text order. None: the question is about the whole text.
+  std::vector<Evidence> evidence;
+  /// Where the first of it stands, 0 … 1.
   double depth = 0.0;
 };
 
@@ -51,8 +61,11 @@ std::vector<Item> spread(const std::vector<Item>& items, std::size_t count) {
   return kept;
 }
 
-/// Says where an item's sentence and answer stand in the text, in bytes, tokens and depth.
-void set_place(EvalItem& item, const EvalText& text, std::size_t begin, std::size_t end, std::size_t answer);
+/// A needle's question, of no place yet.
+EvalItem item_of(const Needle& needle, std::string kind);
+/// Adds what stands at [begin, end) to the item's evidence, behind all that is there. Sets the item's depth by the
+/// first.
+void add_evidence(EvalItem& item, const EvalText& text, std::size_t begin, std::size_t end, std::size_t answer);
 
 /// What is planted into a text.
 struct PlantSpec {
@@ -85,19 +98,24 @@ Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, st
 /// Repeated or other filler with needles at depths, located. REQUIRES one depth a needle.
 Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted);
 
-/// About `tokens` tokens around an item's sentence, beginning and ending at sentence or line ends: the passage alone.
-std::string passage_around(const EvalText& text, const EvalItem& item, std::int64_t tokens);
+/// About `tokens` tokens around an item's evidence in all, each part beginning and ending at sentence or line ends: the
+/// passages alone. Empty without evidence.
+std::string passages_around(const EvalText& text, const EvalItem& item, std::int64_t tokens);
 
-/// The item's question with its forced answer prefix, with room for the answer and one token more.
+/// The share of an item's answers that `text` gives: one must come first (in quotes, perhaps), several may come in any
+/// order and with words between.
+double share_right(const EvalItem& item, std::string_view text);
+
+/// The item's question with its forced answer prefix, with room for the answers.
 Result<Question> forced_question(const Engine& engine, const EvalItem& item);
 /// The item's question to be answered freely.
 Question free_question(const EvalItem& item);
 
-/// Blocks of a session's stream that hold the item's sentence, and the one that holds its answer. The session's stream
-/// must be a frame and then the text.
+/// Blocks of a session's stream that hold the item's sentences, and those that hold its answers, one a piece of
+/// evidence. The session's stream must be a frame and then the text.
 struct TrueBlocks {
-  std::vector<StreamRange> sentence;
-  StreamRange answer;
+  std::vector<StreamRange> sentences;
+  std::vector<StreamRange> answers;
 };
 /// Errors: internal if the stream does not hold the text.
 Result<std::vector<TrueBlocks>> true_blocks(const Engine& engine, const Session& session, const EvalText& text);
