@@ -53,12 +53,14 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       ->type_name("N");
   command
       .add_option("--kinds", eval.kinds,
-                  "Some of single, lookalike, paraphrase, unrelated (default: all but unrelated)")
+                  "Facts planted into text and code: some of single, lookalike, paraphrase (the default), unrelated, "
+                  "number, uuid, values, queries, chain, update, earlier")
       ->type_name("KIND");
   command.add_option("--questions", eval.questions, "Questions a kind and text (default 52)")
       ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command.add_flag("--pairs", eval.pairs, "Texts of nothing but keys and values, too: UUIDs in JSON, numbers by name");
+  command.add_flag("--noise", eval.noise, "Texts of repeated filler with numbers and chains of variables, too");
   command.add_option("--passkeys", eval.passkeys, "Texts with a pass key in repeated filler (default 10; 0: none)")
       ->check(whole_number_of_at_least(0))
       ->type_name("N");

@@ -28,11 +28,13 @@ struct EvalOptions {
   std::filesystem::path python;
   /// Also texts of nothing but keys and values: UUIDs in JSON, and numbers by name.
   bool pairs = false;
+  /// Also texts of repeated filler with numbers and chains of variables.
+  bool noise = false;
   /// Positions of the pass key in repeated filler, each a text of its own; 0: no such task.
   std::int32_t passkeys = 10;
   /// Length of each text.
   std::int64_t tokens = 65536;
-  /// Kinds of planted facts.
+  /// Kinds of facts that are planted into prose and source code (quiz_kinds()).
   std::vector<std::string> kinds = {"single", "lookalike", "paraphrase"};
   /// Questions a kind and text.
   std::int32_t questions = 52;

@@ -297,6 +297,57 @@ TEST(Tasks, KindsAreSpreadOverFourDepthBandsAndLocatedByTokens) {
   for (const int band : bands) EXPECT_NEAR(band, 15, 3);
 }
 
+TEST(Tasks, EvidenceOfSeveralSentencesStandsInOrderOnePartOfTheTextEach) {
+  const auto engine = small_engine();
+  const auto text = make_eval_text(*engine, "prose", filler_prose(200'000, 9), 16'384,
+                                   {.kinds = {"values", "chain", "update"}, .questions = 6, .seed = 4});
+  ASSERT_TRUE(text) << to_text(text.error());
+  ASSERT_EQ(text->items.size(), 18U);
+  for (const EvalItem& item : text->items) {
+    EXPECT_EQ(item.evidence.size(), item.answers.size());
+    for (std::size_t i = 0; i < item.evidence.size(); ++i) {
+      const Evidence& at = item.evidence[i];
+      EXPECT_EQ(text->text.substr(at.answer_byte, item.answers[i].size()), item.answers[i]);
+      EXPECT_EQ(text->text.find(item.answers[i]) >= at.byte_begin, true);
+      const auto parts = item.kind == "update" ? 3.0 : static_cast<double>(item.evidence.size());
+      const double part = item.kind == "update" ? 2.0 : static_cast<double>(i);
+      EXPECT_NEAR(static_cast<double>(at.byte_begin) / static_cast<double>(text->text.size()), (part + 0.5) / parts,
+                  0.5 / parts + 0.05);
+    }
+    const std::string passages = passages_around(*text, item, 300);
+    for (const std::string& answer : item.answers) EXPECT_NE(passages.find(answer), std::string::npos);
+    EXPECT_LE(engine->tokenize(passages, false, false)->size(), 320U);
+  }
+}
+
+TEST(Tasks, OfSeveralAnswersTheShareThatIsGivenCounts) {
+  EvalItem item;
+  item.answers = {"12", "34", "56", "78"};
+  EXPECT_EQ(share_right(item, " 78, 12 and 345"), 0.5);
+  EXPECT_EQ(share_right(item, " none"), 0.0);
+  item.answers = {"12"};
+  EXPECT_EQ(share_right(item, " '12', they said"), 1.0);
+  EXPECT_EQ(share_right(item, " 34, 12"), 0.0);
+}
+
+TEST(Eval, FactsOfSeveralSentencesAreFoundBlockByBlock) {
+  const Folder folder;
+  EvalOptions options = small_options(folder);
+  options.text.clear();
+  options.noise = true;
+  options.questions = 6;
+  options.modes = {"ours", "fresh"};
+  const auto engine = small_engine();
+  ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}));
+  const Cell number = load(options, "noise-1.number-8192-ours.json");
+  EXPECT_EQ(number.results.size(), 6U);
+  EXPECT_EQ(number.recall(4), 1.0);
+  const Cell chain = load(options, "noise-1.chain-8192-ours.json");
+  ASSERT_EQ(chain.results.size(), 6U);
+  EXPECT_EQ(chain.results[0].ranks.size(), 5U);
+  EXPECT_GE(*chain.recall(16), *chain.recall(1));
+}
+
 TEST(Corpus, ReadsADirectoryInOrderWithNamesAndPassesBinaryOver) {
   const Folder folder;
   write(folder / "b.py", "x = 1\n");

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "eval/cells.h"
@@ -10,23 +11,13 @@
 #include "eval/modes.h"
 #include "eval/report.h"
 #include "eval/timer.h"
+#include "needles/quiz.h"
 
 namespace modeld {
 namespace {
 
 /// Bytes of text that are read for one token wanted: more than any tokenizer leaves.
 constexpr std::size_t kBytesPerToken = 8;
-constexpr std::array kEvalKinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase,
-                                   NeedleKind::unrelated};
-
-/// Of kinds that can be planted by number; those of other names are left out.
-std::vector<NeedleKind> kinds_of(const std::vector<std::string>& names) {
-  std::vector<NeedleKind> kinds;
-  for (const NeedleKind kind : kEvalKinds)
-    if (std::find(names.begin(), names.end(), to_text(kind)) != names.end()) kinds.push_back(kind);
-  return kinds;
-}
-
 Status check(const EvalOptions& options, const Engine& engine) {
   const std::vector<std::string_view> known = eval_modes();
   for (const std::string& mode : options.modes) {
@@ -35,10 +26,12 @@ Status check(const EvalOptions& options, const Engine& engine) {
                   fmt::format("There is no mode \"{}\"; the modes are {}.", mode, fmt::join(known, ", ")));
     }
   }
-  if (options.kinds.empty() || kinds_of(options.kinds).size() != options.kinds.size()) {
-    std::vector<std::string_view> kinds;
-    kinds.reserve(std::size(kEvalKinds));
-    for (const NeedleKind kind : kEvalKinds) kinds.push_back(to_text(kind));
+  const std::span<const std::string_view> kinds = quiz_kinds();
+  const std::set<std::string> named(options.kinds.begin(), options.kinds.end());
+  const bool all_known = std::all_of(named.begin(), named.end(), [&](const std::string& kind) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  });
+  if (named.empty() || named.size() != options.kinds.size() || !all_known) {
     return fail(ErrorCode::bad_argument,
                 fmt::format("The kinds of facts are {}; name some of them, each once.", fmt::join(kinds, ", ")));
   }
@@ -49,7 +42,8 @@ Status check(const EvalOptions& options, const Engine& engine) {
         "for its results.",
         {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
   }
-  if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0 && !options.pairs)
+  if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0 &&
+      !options.pairs && !options.noise)
     return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
   if (options.hot_tokens > engine.geometry().trained_window) {
     return fail(ErrorCode::hot_too_large, "The hot set is larger than the model's trained window; ask for less.",
@@ -75,6 +69,7 @@ class EvalRun {
     MODELD_TRY_VOID(run_corpus("code", options_.code));
     MODELD_TRY_VOID(run_code_facts());
     MODELD_TRY_VOID(run_pairs());
+    MODELD_TRY_VOID(run_noise());
     for (std::int32_t i = 0; i < options_.passkeys; ++i) {
       MODELD_TRY(const EvalText text, make_passkey_text(engine_, options_.tokens, static_cast<std::size_t>(i),
                                                         static_cast<std::size_t>(options_.passkeys), options_.seed));
@@ -105,9 +100,19 @@ class EvalRun {
     if (path.empty()) return {};
     MODELD_TRY(const std::string corpus, read_corpus(path, static_cast<std::size_t>(options_.tokens) * kBytesPerToken));
     return run_texts(name, [&](std::string text, std::uint64_t seed) {
-      return make_eval_text(
-          engine_, std::move(text), corpus, options_.tokens,
-          {.kinds = kinds_of(options_.kinds), .questions = static_cast<std::size_t>(options_.questions), .seed = seed});
+      return make_eval_text(engine_, std::move(text), corpus, options_.tokens, planted(options_.kinds, seed));
+    });
+  }
+
+  [[nodiscard]] PlantSpec planted(std::vector<std::string> kinds, std::uint64_t seed) const {
+    return {.kinds = std::move(kinds), .questions = static_cast<std::size_t>(options_.questions), .seed = seed};
+  }
+
+  Status run_noise() {
+    if (!options_.noise) return {};
+    const std::string noise = filler_repeated(static_cast<std::size_t>(options_.tokens) * kBytesPerToken);
+    return run_texts("noise", [&](std::string text, std::uint64_t seed) {
+      return make_eval_text(engine_, std::move(text), noise, options_.tokens, planted({"number", "chain"}, seed));
     });
   }
 

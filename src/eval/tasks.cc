@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <span>
 
 #include "base/check.h"
+#include "needles/quiz.h"
 #include "needles/random.h"
 
 namespace modeld {
@@ -20,6 +23,40 @@ std::size_t good_begin(std::string_view text, std::size_t from, std::size_t limi
   for (std::size_t at = from; at < limit; ++at)
     if (at == 0 || text[at - 1] == '\n' || (text[at - 1] == ' ' && at > 1 && text[at - 2] == '.')) return at;
   return limit;
+}
+
+struct KindOfQuiz {
+  std::string kind;
+  Quiz quiz;
+};
+
+/// Quizzes whose sentences were planted, in text order.
+Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted,
+                        std::span<const KindOfQuiz> quizzes) {
+  EvalText result;
+  result.name = std::move(name);
+  result.text = std::move(planted.text);
+  MODELD_TRY(result.offsets, token_offsets(engine, result.text));
+  std::map<std::string_view, const PlantedNeedle*> places;
+  for (const PlantedNeedle& needle : planted.needles) places[needle.needle.sentence] = &needle;
+  for (const auto& [kind, quiz] : quizzes) {
+    EvalItem item{.kind = kind,
+                  .question = quiz.question,
+                  .answer_prefix = quiz.answer_prefix,
+                  .answers = quiz.answers(),
+                  .evidence = {}};
+    for (const QuizSentence& sentence : quiz.sentences) {
+      if (sentence.answer.empty()) continue;
+      const PlantedNeedle& place = *places.at(sentence.text);
+      const auto answer = result.text.rfind(sentence.answer, place.end - 1);
+      MODELD_CHECK(answer != std::string::npos && answer >= place.begin);
+      add_evidence(item, result, place.begin, place.end, answer);
+    }
+    result.items.push_back(std::move(item));
+  }
+  std::stable_sort(result.items.begin(), result.items.end(),
+                   [](const EvalItem& a, const EvalItem& b) { return a.depth < b.depth; });
+  return result;
 }
 
 struct Bytes {
@@ -60,43 +97,44 @@ void add_evidence(EvalItem& item, const EvalText& text, std::size_t begin, std::
 }
 
 Result<EvalText> locate(const Engine& engine, std::string name, PlantedText planted) {
-  EvalText result;
-  result.name = std::move(name);
-  result.text = std::move(planted.text);
-  MODELD_TRY(result.offsets, token_offsets(engine, result.text));
-  for (const PlantedNeedle& planted_one : planted.needles) {
-    const Needle& needle = planted_one.needle;
-    const auto answer = result.text.rfind(needle.answer, planted_one.end - 1);
-    MODELD_CHECK(answer != std::string::npos && answer >= planted_one.begin);
-    EvalItem item = item_of(needle, std::string(to_text(needle.kind)));
-    add_evidence(item, result, planted_one.begin, planted_one.end, answer);
-    result.items.push_back(std::move(item));
+  std::vector<KindOfQuiz> quizzes;
+  for (const PlantedNeedle& one : planted.needles) {
+    const Needle& needle = one.needle;
+    quizzes.push_back({std::string(to_text(needle.kind)),
+                       {.sentences = {{needle.sentence, needle.answer}},
+                        .question = needle.question,
+                        .answer_prefix = needle.answer_prefix}});
   }
-  return result;
+  return locate(engine, std::move(name), std::move(planted), quizzes);
 }
 
 Result<EvalText> make_eval_text(const Engine& engine, std::string name, std::string_view text, std::int64_t tokens,
                                 const PlantSpec& spec) {
   SeededRandom random(spec.seed);
-  std::vector<Needle> needles;
+  std::vector<KindOfQuiz> quizzes;
+  std::vector<Needle> sentences;
   std::vector<double> depths;
-  for (const NeedleKind kind : spec.kinds) {
-    const std::size_t count = std::min(spec.questions, needles_max(kind));
-    std::vector<Needle> made = make_needles(kind, count, spec.seed);
-    for (std::size_t i = 0; i < count; ++i) {
-      needles.push_back(std::move(made[i]));
-      // Bands in turn; within a band anywhere, a little away from the text's ends.
-      const double in_band = (static_cast<double>(i % kBands) + random.unit()) / static_cast<double>(kBands);
-      depths.push_back(0.01 + 0.98 * in_band);
+  for (const std::string& kind : spec.kinds) {
+    std::size_t number = 0;
+    for (Quiz& quiz : make_quizzes(kind, spec.questions, spec.seed)) {
+      // One in each part of the text; a quiz of one sentence in the parts in turn. A little away from the text's ends.
+      const std::size_t parts = quiz.sentences.size() == 1 ? kBands : quiz.sentences.size();
+      for (const QuizSentence& sentence : quiz.sentences) {
+        const double in_part = (static_cast<double>(number++ % parts) + random.unit()) / static_cast<double>(parts);
+        depths.push_back(0.01 + 0.98 * in_part);
+        sentences.push_back(
+            {.sentence = sentence.text, .question = {}, .answer = sentence.answer, .answer_prefix = {}});
+      }
+      quizzes.push_back({kind, std::move(quiz)});
     }
   }
   std::int64_t planted = 0;
-  for (const Needle& needle : needles) {
+  for (const Needle& needle : sentences) {
     MODELD_TRY(const std::vector<Token> sentence, engine.tokenize(needle.sentence, false, false));
     planted += static_cast<std::int64_t>(sentence.size()) + 1;  // and the space or line end behind it
   }
   MODELD_TRY(const std::string cut, cut_to_tokens(engine, text, std::max<std::int64_t>(1, tokens - planted)));
-  return locate(engine, std::move(name), plant(cut, needles, depths));
+  return locate(engine, std::move(name), plant(cut, sentences, depths), quizzes);
 }
 
 Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,

@@ -69,7 +69,8 @@ void add_evidence(EvalItem& item, const EvalText& text, std::size_t begin, std::
 
 /// What is planted into a text.
 struct PlantSpec {
-  std::vector<NeedleKind> kinds = {NeedleKind::single, NeedleKind::lookalike, NeedleKind::paraphrase};
+  /// Of quiz_kinds().
+  std::vector<std::string> kinds = {"single", "lookalike", "paraphrase"};
   /// Facts of each kind (fewer where there are not as many).
   std::size_t questions = 52;
   std::uint64_t seed = 1;

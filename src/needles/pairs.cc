@@ -2,26 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-#include <set>
 #include <utility>
 
 #include "base/check.h"
-#include "needles/filler_words.h"
-#include "needles/random.h"
+#include "needles/names.h"
 
 namespace modeld {
 namespace {
 
 // Names are drawn until one is new, so most must be.
-static_assert(std::size(filler::kAdjectives) * std::size(filler::kPeople) * std::size(filler::kThings) > 4 * kPairsMax);
-
-std::string uuid(SeededRandom& random) {
-  std::string text = "00000000-0000-0000-0000-000000000000";
-  for (char& digit : text)
-    if (digit != '-') digit = "0123456789abcdef"[random.below(16)];
-  return text;
-}
+static_assert(kNames > 4 * kPairsMax);
 
 Needle json_member(const std::string& key, std::string value) {
   return {.sentence = fmt::format(R"("{}": "{}")", key, value),
@@ -46,16 +36,11 @@ std::vector<Needle> make_pairs(PairStyle style, std::size_t count, std::uint64_t
   SeededRandom random(seed);
   std::vector<Needle> pairs;
   pairs.reserve(count);
-  std::set<std::string> keys;
+  Fresh fresh;
+  const bool json = style == PairStyle::json;
   while (pairs.size() < count) {
-    const bool json = style == PairStyle::json;
-    const std::string_view adjective = random.pick(filler::kAdjectives);
-    const std::string_view person = random.pick(filler::kPeople);
-    const std::string key =
-        json ? uuid(random) : fmt::format("{}-{}-{}", adjective, person, random.pick(filler::kThings));
-    if (!keys.insert(key).second) continue;
-    pairs.push_back(json ? json_member(key, uuid(random))
-                         : number_line(key, fmt::format("{}", 1'000'000 + random.below(9'000'000))));
+    const std::string key = fresh.next([&] { return json ? some_uuid(random) : some_name(random); });
+    pairs.push_back(json ? json_member(key, some_uuid(random)) : number_line(key, some_number(random)));
   }
   return pairs;
 }
