@@ -192,7 +192,8 @@ std::vector<Needle> make_needles(NeedleKind kind, std::size_t count, std::uint64
   const std::string key = fresh_number(random, none, 5);
   return {{.kind = NeedleKind::passkey,
            .sentence = fmt::format("The pass key is {0}. Remember it. {0} is the pass key.", key),
-           .question = "What is the pass key?",
+           // Without the second sentence, a small model now and then begins "a special number …" (docs/design.md §7).
+           .question = "What is the pass key?\nAnswer with the exact words of the text.",
            .answer = key,
            .answer_prefix = "The pass key is"}};
 }

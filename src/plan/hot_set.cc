@@ -60,7 +60,7 @@ class Planner {
   [[nodiscard]] std::vector<std::size_t> candidates(Wanted&& accept, bool class_first) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < hot_.size(); ++i) {
-      if (!hot_[i] && accept(request_.blocks[i])) order.push_back(i);
+      if (accept(i)) order.push_back(i);
     }
     const auto key = [&](std::size_t i) {
       const BlockView& block = request_.blocks[i];
@@ -74,7 +74,8 @@ class Planner {
   /// Takes pinned blocks in order up to the first one that finds no room: a smaller one behind it would overtake it.
   /// False if it was the budget that ended it and not the share: then nothing of a lower class may come in.
   bool take_pinned() {
-    const auto order = candidates([](const BlockView& b) { return b.cls != CacheClass::volatile_; }, true);
+    const auto order =
+        candidates([&](std::size_t i) { return !hot_[i] && request_.blocks[i].cls != CacheClass::volatile_; }, true);
     const auto share = static_cast<std::int64_t>(request_.pinned_share * static_cast<double>(request_.budget_tokens));
     std::int64_t pinned = 0;
     for (std::size_t n = 0; n < order.size(); ++n) {
@@ -93,9 +94,12 @@ class Planner {
   }
 
   void take_retrieved() {
-    for (const std::size_t i : candidates([](const BlockView& b) { return wanted(b) > 0.0; }, false)) {
-      if (std::ssize(plan_.retrieved) >= request_.retrieved_max || !fits(i)) break;
-      take(i);
+    const auto accept = [&](std::size_t i) {
+      return (!hot_[i] || request_.blocks[i].always) && wanted(request_.blocks[i]) > 0.0;
+    };
+    for (const std::size_t i : candidates(accept, false)) {
+      if (std::ssize(plan_.retrieved) >= request_.retrieved_max || (!hot_[i] && !fits(i))) break;
+      if (!hot_[i]) take(i);
       plan_.retrieved.push_back(i);
     }
     std::erase_if(plan_.pinned_cold, [this](std::size_t i) { return hot_[i]; });

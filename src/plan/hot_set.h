@@ -4,6 +4,7 @@
 // Blocks come in in four steps: what always stays; pinned blocks (task_pinned, then repo_map; within a class by score,
 // then recency, then stream order) up to their share; the best-scored of the rest, at most `retrieved_max`; nothing
 // else. Each step ends at the first block that finds no room, so that a small block never overtakes a better one.
+// Retrieved are also those best-scored that always stay: they need no room, but stand better elsewhere (placement.h).
 //
 // Invariants (property-tested):
 //  - sinks and the recent window always stay, or the plan is refused;
@@ -56,7 +57,7 @@ struct HotSetPlan {
   std::vector<std::size_t> keep;
   std::vector<std::size_t> evict;
   std::vector<std::size_t> fetch;
-  /// Those of keep and fetch that are hot for their score: best first.
+  /// Those of keep and fetch that are hot for their score, or always and wanted for it too: best first.
   std::vector<std::size_t> retrieved;
   /// Pinned blocks that found no room and were not retrieved either.
   std::vector<std::size_t> pinned_cold;

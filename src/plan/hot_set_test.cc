@@ -184,7 +184,7 @@ RC_GTEST_PROP(HotSet, RetrievalTakesTheBestFirstAndNoMoreThanAllowed, ()) {
   for (std::size_t n = 0; n < plan->retrieved.size(); ++n) {
     const BlockView& block = blocks[plan->retrieved[n]];
     RC_ASSERT(hot.contains(plan->retrieved[n]));
-    RC_ASSERT(block.score > 0.0 && !block.always);
+    RC_ASSERT(block.score > 0.0);
     if (n > 0) RC_ASSERT(blocks[plan->retrieved[n - 1]].score >= block.score);
   }
   // A volatile block is hot because it always is, or for its score.
@@ -254,6 +254,17 @@ TEST(HotSet, RetrievalNeverTakesTheRoomOfPinnedTextWithinItsShare) {
   EXPECT_EQ(plan.keep, (std::vector<std::size_t>{0}));
   EXPECT_EQ(plan.evict, (std::vector<std::size_t>{1, 2}));
   EXPECT_EQ(plan.pinned_cold, (std::vector<std::size_t>{1}));
+}
+
+TEST(HotSet, WhatAlwaysStaysIsRetrievedForItsScoreAndTakesNoRoomForIt) {
+  std::vector<BlockView> blocks = {block(0, 100, CacheClass::volatile_, 1.0),
+                                   block(100, 100, CacheClass::volatile_, 3.0),
+                                   block(200, 100, CacheClass::volatile_, 2.0)};
+  blocks[1].always = true;
+  const HotSetPlan plan = plan_hot_set({blocks, 200, 3, 0.5}).value();
+  EXPECT_EQ(plan.retrieved, (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(plan.hot_tokens, 200);
+  EXPECT_EQ(plan_hot_set({blocks, 100, 3, 0.5})->retrieved, (std::vector<std::size_t>{1}));
 }
 
 TEST(HotSet, AScoreThatIsNoNumberIsNotWanted) {

@@ -18,7 +18,8 @@ struct PlacementRequest {
   std::int32_t sink_tokens = 0;
   std::span<const StreamRange> pinned;  // stream order
   StreamRange recent;
-  std::span<const StreamRange> retrieved;  // best first
+  /// Best first. One that stands in the pinned text or the recent window is moved: no token has two places.
+  std::span<const StreamRange> retrieved;
   BlockOrder order = BlockOrder::best_last;
   std::int32_t question_tokens = 0;
   std::int32_t reserve_tokens = 0;
@@ -35,13 +36,15 @@ struct Placement {
   std::vector<PlacedRange> pinned;
   PlacedRange recent;
   std::vector<PlacedRange> retrieved;  // in the order of their places
+  /// Places in the pinned text and the recent window that what was moved leaves empty, ascending.
+  std::vector<PlaceRange> holes;
   Place question;
   /// One past the last place that the answer's reserve may take.
   Place end;
 };
 
 /// Errors: hot_too_small when it does not fit under place_limit, with the numbers; bad_argument for ranges that overlap
-/// (also with the sinks) or end before they begin.
+/// (also with the sinks; a retrieved one may lie within a pinned one or the recent window) or end before they begin.
 Result<Placement> place(const PlacementRequest& request);
 
 }  // namespace modeld

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 namespace modeld {
@@ -30,6 +31,14 @@ void fill(Turn& turn) {
     (below(2) == 0 ? turn.pinned : turn.retrieved).push_back(next);
   }
   turn.request.recent = range(at, at + below(600));
+  // Some of what stands there is moved.
+  std::vector<StreamRange> standing = turn.pinned;
+  standing.push_back(turn.request.recent);
+  for (const StreamRange& outer : standing) {
+    if (outer.size() < 2 || below(4) != 0) continue;
+    const std::int64_t begin = outer.begin.get() + below(static_cast<std::size_t>(outer.size()) - 1);
+    turn.retrieved.push_back(range(begin, begin + 1 + below(static_cast<std::size_t>(outer.end.get() - begin))));
+  }
   std::shuffle(turn.retrieved.begin(), turn.retrieved.end(), random);
   turn.request.pinned = turn.pinned;
   turn.request.retrieved = turn.retrieved;
@@ -84,6 +93,38 @@ RC_GTEST_PROP(Placement, EveryRangeIsPlacedOnceInTheOrderAskedFor, ()) {
   RC_ASSERT(placement.pinned.size() == turn.pinned.size());
   for (std::size_t i = 0; i < turn.pinned.size(); ++i) RC_ASSERT(placement.pinned[i].range == turn.pinned[i]);
   RC_ASSERT(placement.recent.range == turn.request.recent);
+}
+
+RC_GTEST_PROP(Placement, WhatIsMovedLeavesAHoleSoThatNoTokenHasTwoPlaces, ()) {
+  Turn turn;
+  fill(turn);
+  turn.request.place_limit = 1 << 20;
+  const Placement placement = place(turn.request).value();
+  const auto in_hole = [&](Place at) {
+    return std::any_of(placement.holes.begin(), placement.holes.end(),
+                       [&](const PlaceRange& hole) { return hole.begin <= at && at < hole.end; });
+  };
+  std::map<std::int64_t, int> places;
+  std::vector<PlacedRange> standing = placement.pinned;
+  standing.push_back(placement.recent);
+  for (const PlacedRange& placed : standing) {
+    Place at = placed.at;
+    for (StreamPos pos = placed.range.begin; pos < placed.range.end; ++pos, ++at)
+      if (!in_hole(at)) ++places[pos.get()];
+  }
+  for (const PlacedRange& placed : placement.retrieved)
+    for (StreamPos pos = placed.range.begin; pos < placed.range.end; ++pos) ++places[pos.get()];
+  for (const auto& [token, count] : places) RC_ASSERT(count == 1);
+  std::int64_t tokens = 0;
+  std::vector<StreamRange> all = turn.pinned;
+  all.push_back(turn.request.recent);
+  for (const StreamRange& outer : all) tokens += outer.size();
+  for (const StreamRange& one : turn.retrieved) {
+    const bool moved =
+        std::any_of(all.begin(), all.end(), [&](const StreamRange& outer) { return outer.overlaps(one); });
+    tokens += moved ? 0 : one.size();
+  }
+  RC_ASSERT(std::ssize(places) == tokens);
 }
 
 TEST(Placement, TheBestBlockStandsDirectlyBeforeTheQuestion) {

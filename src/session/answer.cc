@@ -117,18 +117,18 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::siz
   if (!exact_) {
     answer.attended_tokens = sinks_end_.get() + tokens.size();
     for (const ResidentRange& resident : resident_) answer.attended_tokens += resident.range.size();
-    for (const std::size_t b : retrieved) answer.attended_tokens += blocks_[b].range.size();
-    for (std::size_t b = 0; b < blocks_done_; ++b) {
-      const bool hot = std::find(retrieved.begin(), retrieved.end(), b) != retrieved.end() ||
-                       std::any_of(resident_.begin(), resident_.end(),
-                                   [&](const ResidentRange& r) { return r.range.overlaps(blocks_[b].range); });
-      if (hot) continue;
-      const std::optional<BlockRecord> record = store_.record(id_, blocks_[b].range);
-      (record && record->has_payload ? answer.cold_tokens : answer.dropped_tokens) += blocks_[b].range.size();
-    }
     answer.pinned_cold_tokens = pinned_cold_tokens_;
-    for (const std::size_t b : retrieved)
-      if (blocks_[b].cls != CacheClass::volatile_) answer.pinned_cold_tokens -= blocks_[b].range.size();
+    for (std::size_t b = 0; b < blocks_done_; ++b) {
+      if (is_resident(b)) continue;
+      const std::int64_t size = blocks_[b].range.size();
+      if (std::find(retrieved.begin(), retrieved.end(), b) != retrieved.end()) {
+        answer.attended_tokens += size;
+        if (blocks_[b].cls != CacheClass::volatile_) answer.pinned_cold_tokens -= size;
+        continue;
+      }
+      const std::optional<BlockRecord> record = store_.record(id_, blocks_[b].range);
+      (record && record->has_payload ? answer.cold_tokens : answer.dropped_tokens) += size;
+    }
   }
   answer.kv_bytes_device = engine_.memory().kv;
   answer.kv_bytes_host = store_.usage().payload_bytes;

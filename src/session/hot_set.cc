@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "session/session_impl.h"
 
@@ -66,6 +67,11 @@ StreamRange SessionImpl::recent_range() const {
   return {begin, end};
 }
 
+bool SessionImpl::is_resident(std::size_t block) const {
+  return std::any_of(resident_.begin(), resident_.end(),
+                     [&](const ResidentRange& r) { return r.range.overlaps(blocks_[block].range); });
+}
+
 std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const {
   const StreamRange recent = recent_range();
   std::vector<BlockView> views;
@@ -74,9 +80,7 @@ std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const 
     BlockView view;
     view.range = blocks_[b].range;
     view.cls = blocks_[b].cls;
-    const bool hot = resident_valid_ && std::any_of(resident_.begin(), resident_.end(), [&](const ResidentRange& r) {
-                       return r.range.overlaps(view.range);
-                     });
+    const bool hot = resident_valid_ && is_resident(b);
     const std::optional<BlockRecord> record = store_.record(id_, view.range);
     // A question finds what is resident, and adds to it; before that only the recent window is sure of its place.
     view.always = scores.empty() ? recent.overlaps(view.range) : hot;
@@ -145,6 +149,41 @@ Status SessionImpl::admit_block(std::size_t block, Place at) {
     static_cast<void>(store_.restore(id_, range, std::move(again.payloads.front()), turn_));
   }
   return engine_.admit(kMain, *payload, at);
+}
+
+Status SessionImpl::set_aside(PlaceRange hole) {
+  // All but the last are pinned blocks, which came from the store; the recent window was computed where it stands.
+  for (std::size_t i = 0; i + 1 < resident_.size(); ++i) {
+    if (resident_[i].at != hole.begin) continue;
+    const auto block =
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.range == resident_[i].range; });
+    set_aside_.push_back({hole.begin, std::nullopt, static_cast<std::size_t>(block - blocks_.begin())});
+    return engine_.evict(kMain, hole);
+  }
+  Result<KvPayload> copy = engine_.export_range(kMain, hole);
+  if (!copy && copy.error().code != ErrorCode::unsupported_operation) return tl::unexpected(std::move(copy).error());
+  // What a windowed layer has lost cannot be put back: the window is computed again before the next question.
+  if (copy) {
+    set_aside_.push_back({hole.begin, std::move(*copy), 0});
+  } else {
+    lost_of_resident_ = true;
+  }
+  return engine_.evict(kMain, hole);
+}
+
+Status SessionImpl::put_back() {
+  const std::vector<SetAside> aside = std::exchange(set_aside_, {});
+  if (std::exchange(lost_of_resident_, false)) resident_valid_ = false;
+  MODELD_TRY_VOID(trim_main(resident_end_));
+  for (const SetAside& one : aside) {
+    if (!resident_valid_) break;
+    const Status back = one.payload ? engine_.admit(kMain, *one.payload, one.at) : admit_block(one.block, one.at);
+    if (!back) {
+      resident_valid_ = false;
+      return back;
+    }
+  }
+  return {};
 }
 
 }  // namespace modeld

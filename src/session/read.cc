@@ -12,7 +12,7 @@ Status SessionImpl::answer_extended(const Question& question, const QuestionToke
                                     const TextSink& sink, const CancelFlag* cancel) {
   Status status = read_and_write(question, tokens, answer, sink, cancel);
   // Retrieved blocks, question and answer leave the hot set again, also after an error.
-  if (Status trimmed = trim_main(resident_end_); status && !trimmed) status = std::move(trimmed);
+  if (Status restored = put_back(); status && !restored) status = std::move(restored);
   return status;
 }
 
@@ -50,7 +50,8 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
     std::fill(relevant.scores.begin(), relevant.scores.end(), 0.0);
     relevant.scores[numbers[*better]] = 1.0;
     relevant.blocks = 1;
-    MODELD_TRY_VOID(trim_main(resident_end_));
+    MODELD_TRY_VOID(put_back());
+    MODELD_TRY_VOID(make_resident());
   }
   take_over(writing, answer);
   return {};
@@ -76,7 +77,9 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   request.reserve_tokens = settings_.answer_tokens;
   request.place_limit = std::min(engine_.geometry().trained_window, cells_);
   MODELD_TRY(const Placement placement, place(request));
-  Reading reading{plan.retrieved, placement.question, looking ? attended() : AttendedKeys(engine_.geometry(), *index_)};
+  for (const PlaceRange& hole : placement.holes) MODELD_TRY_VOID(set_aside(hole));
+  Reading reading{plan.retrieved, placement.question,
+                  looking ? attended(placement.holes) : AttendedKeys(engine_.geometry(), *index_)};
   for (const PlacedRange& placed : placement.retrieved) {
     const auto it = std::find(retrieved.begin(), retrieved.end(), placed.range);
     MODELD_TRY_VOID(admit_block(plan.retrieved[static_cast<std::size_t>(it - retrieved.begin())], placed.at));

@@ -20,10 +20,25 @@ ObserveSpec SessionImpl::retrieval_heads() const {
   return spec;
 }
 
-AttendedKeys SessionImpl::attended() const {
+AttendedKeys SessionImpl::attended(std::span<const PlaceRange> holes) const {
   AttendedKeys keys(engine_.geometry(), *index_);
   keys.append(*index_, {StreamPos(0), sinks_end_}, Place(0));
-  for (const ResidentRange& resident : resident_) keys.append(*index_, resident.range, resident.at);
+  for (const ResidentRange& resident : resident_) {
+    StreamRange left = resident.range;
+    Place at = resident.at;
+    const auto append = [&](std::int64_t count) {
+      keys.append(*index_, {left.begin, left.begin + count}, at);
+      left.begin += count;
+      at += static_cast<std::int32_t>(count);
+    };
+    for (const PlaceRange& hole : holes) {
+      if (hole.begin < at || hole.begin - at >= left.size()) continue;
+      append(hole.begin - at);
+      left.begin += hole.size();
+      at = hole.end;
+    }
+    append(left.size());
+  }
   return keys;
 }
 
@@ -53,9 +68,6 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
 Search SessionImpl::search(std::span<const HeadQueries> question) const {
   Search search;
   for (std::size_t b = 0; b < blocks_done_; ++b) {
-    const bool hot = std::any_of(resident_.begin(), resident_.end(),
-                                 [&](const ResidentRange& r) { return r.range.overlaps(blocks_[b].range); });
-    if (hot) continue;
     search.ranges.push_back(blocks_[b].range);
     search.numbers.push_back(b);
   }

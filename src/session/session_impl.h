@@ -109,17 +109,23 @@ class SessionImpl final : public Session {
   Status make_resident();
   Status compute_range(StreamRange range, Place at, bool observed);
   [[nodiscard]] StreamRange recent_range() const;
+  /// Whether a block stands in sequence 0 between two questions.
+  [[nodiscard]] bool is_resident(std::size_t block) const;
   [[nodiscard]] std::vector<BlockView> views(std::span<const double> scores) const;
   Result<HotSetPlan> plan_hot(std::span<const double> scores, std::int32_t question_tokens, std::int32_t blocks) const;
   Status trim_main(Place end);
   /// Puts a block's KV at `at`, from the store or, if dropped, computed again.
   Status admit_block(std::size_t block, Place at);
+  /// Takes out of sequence 0 what stands there because it is to be read elsewhere, until put_back().
+  Status set_aside(PlaceRange hole);
+  /// Ends a question: sequence 0 holds again what it held before.
+  Status put_back();
 
   // retrieve.cc
   /// What calibration found to look with: queries of the retrieval heads, keys of the index's.
   [[nodiscard]] ObserveSpec retrieval_heads() const;
-  /// What is resident between two questions, for the scorer.
-  [[nodiscard]] AttendedKeys attended() const;
+  /// What is resident, without `holes` (ascending), for the scorer.
+  [[nodiscard]] AttendedKeys attended(std::span<const PlaceRange> holes = {}) const;
   /// Computes the question behind the recent window, to see its queries, and takes it away again.
   Result<std::vector<HeadQueries>> probe(const QuestionTokens& question);
   [[nodiscard]] Search search(std::span<const HeadQueries> question) const;
@@ -181,6 +187,14 @@ class SessionImpl final : public Session {
   bool resident_valid_ = false;
   std::vector<ResidentRange> resident_;
   Place resident_end_;
+  /// Taken out for one question: how it comes back, by its own KV or as a block from the store.
+  struct SetAside {
+    Place at;
+    std::optional<KvPayload> payload;
+    std::size_t block = 0;
+  };
+  std::vector<SetAside> set_aside_;
+  bool lost_of_resident_ = false;
   std::int32_t cells_ = 0;
   TurnShape shape_;
   std::int64_t pinned_cold_tokens_ = 0;

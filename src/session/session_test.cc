@@ -233,6 +233,35 @@ TEST(Session, PinnedTextThatIsColdIsReadLikeAnyOther) {
   }
 }
 
+TEST(Session, WhatWasJustSaidIsReadDirectlyBeforeTheQuestionAndStandsAsBeforeAfterIt) {
+  World world;
+  // Six facts of one kind, all within the recent window: an older one that is read would be the wrong one.
+  const std::vector<Needle> recent = make_needles(NeedleKind::lookalike, 12, 9);
+  for (std::size_t i = 0; i < 6; ++i) world.text += "\n" + recent[i].sentence + " " + filler_prose(100, 20 + i);
+  const auto session = world.open_with_text(World::settings());
+  const Result<Answer> old = session->ask(question_of(world.needles[2]));
+  ASSERT_TRUE(old) << to_text(old.error());
+  int moved = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < 6; ++i) {
+      const Result<Answer> answer = session->ask(question_of(recent[i]));
+      ASSERT_TRUE(answer) << to_text(answer.error());
+      EXPECT_TRUE(answer_begins(answer->text, recent[i].answer)) << answer->text;
+      moved += std::any_of(answer->retrieved.begin(), answer->retrieved.end(), [&](const Passage& passage) {
+        return passage.text.find(recent[i].answer) != std::string::npos;
+      });
+      EXPECT_EQ(answer->attended_tokens + answer->cold_tokens + answer->dropped_tokens, answer->prompt_tokens);
+      EXPECT_EQ(session->check_integrity(), "");
+    }
+  }
+  EXPECT_GE(moved, 10);
+  // Nothing of it shows in what is asked afterwards.
+  const Result<Answer> again = session->ask(question_of(world.needles[2]));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->tokens, old->tokens);
+  EXPECT_EQ(again->attended_tokens, old->attended_tokens);
+}
+
 TEST(Session, TextAppendedLaterIsFoundAndTheOldIsReused) {
   World world;
   const auto session = world.open_with_text(World::settings());
