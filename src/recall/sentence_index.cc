@@ -1,0 +1,60 @@
+#include "recall/sentence_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace modeld {
+
+void SentenceIndex::append(std::span<const std::vector<float>> sentences) {
+  for (const std::vector<float>& vector : sentences) {
+    MODELD_CHECK(vector.size() == dim_);
+    float largest = 0.0F;
+    for (const float x : vector) largest = std::max(largest, std::abs(x));
+    const float scale = largest / 127.0F;
+    scales_.push_back(scale);
+    for (const float x : vector) codes_.push_back(static_cast<std::int8_t>(scale > 0.0F ? std::lround(x / scale) : 0));
+  }
+  begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
+}
+
+void SentenceIndex::append_copy(std::size_t block) {
+  MODELD_CHECK(block < blocks());
+  const std::size_t begin = begins_[block];
+  const std::size_t end = begins_[block + 1];
+  for (std::size_t s = begin; s < end; ++s) {
+    scales_.push_back(float{scales_[s]});
+    for (std::size_t d = 0; d < dim_; ++d) codes_.push_back(std::int8_t{codes_[s * dim_ + d]});
+  }
+  begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
+}
+
+void SentenceIndex::truncate(std::size_t begin) {
+  if (begin >= blocks()) return;
+  begins_.resize(begin + 1);
+  scales_.resize(begins_.back());
+  codes_.resize(scales_.size() * dim_);
+}
+
+std::int64_t SentenceIndex::bytes() const {
+  return static_cast<std::int64_t>(codes_.capacity() + scales_.capacity() * sizeof(float) +
+                                   begins_.capacity() * sizeof(std::uint32_t));
+}
+
+std::vector<double> SentenceIndex::score(std::span<const float> question) const {
+  MODELD_CHECK(question.size() == dim_);
+  std::vector<double> best(blocks(), 0.0);
+  for (std::size_t b = 0; b < best.size(); ++b) {
+    for (std::size_t s = begins_[b]; s < begins_[b + 1]; ++s) {
+      const std::int8_t* codes = codes_.data() + s * dim_;
+      const float dot = std::inner_product(question.begin(), question.end(), codes, 0.0F);
+      const double score = double{dot} * double{scales_[s]};
+      best[b] = s == begins_[b] ? score : std::max(best[b], score);
+    }
+  }
+  return best;
+}
+
+}  // namespace modeld
