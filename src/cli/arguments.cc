@@ -68,6 +68,13 @@ void add_memory_flags(CLI::App& command, ModelChoice& choice) {
       ->type_name("BYTES");
 }
 
+void add_embedder_flag(CLI::App& command, ModelChoice& choice) {
+  command
+      .add_option("--embedder", choice.embedder,
+                  "A sentence embedder, a GGUF file: passages are then found by their meaning, too")
+      ->type_name("FILE");
+}
+
 void add_threads_flag(CLI::App& command, ModelChoice& choice) {
   command.add_option("--threads", choice.threads, "Threads that compute (default: chosen for this machine)")
       ->check(whole_number(1, 1024))

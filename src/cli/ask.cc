@@ -177,6 +177,7 @@ class AskRun {
     settings.kv_type = options_.choice.kv_type;
     settings.answer_tokens = options_.answer_tokens;
     settings.threads = options_.choice.threads;
+    settings.embedder = model_.embedder.get();
     MODELD_TRY(session_, Session::create(*model_.engine, *store_, calibration_, settings));
     MODELD_TRY_VOID(session_->append(parts, &interrupt_flag()));
     MODELD_TRY(const IngestPlan plan, session_->plan());
@@ -276,6 +277,7 @@ Command add_ask(CLI::App& app) {
       ->type_name("PATH")
       ->allow_extra_args(false);
   add_memory_flags(*command, options->choice);
+  add_embedder_flag(*command, options->choice);
   const std::map<std::string, ContextMode> modes = {
       {"exact", ContextMode::exact}, {"auto", ContextMode::auto_}, {"focus", ContextMode::focus}};
   add_choice(*command, "--context", options->context, modes,

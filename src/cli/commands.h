@@ -58,6 +58,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
 // Arguments that several commands have.
 void add_model_flag(CLI::App& command, ModelChoice& choice);
 void add_memory_flags(CLI::App& command, ModelChoice& choice);
+void add_embedder_flag(CLI::App& command, ModelChoice& choice);
 void add_threads_flag(CLI::App& command, ModelChoice& choice);
 void add_seed_flag(CLI::App& command, std::uint64_t& seed);
 

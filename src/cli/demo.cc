@@ -30,6 +30,7 @@ Status demo(DemoChoice& options, const Invocation& invocation, ProgressDisplay& 
   options.demo.kv_type = options.choice.kv_type;
   options.demo.cold_bytes = options.choice.host_budget.value_or(0);
   options.demo.threads = options.choice.threads;
+  options.demo.embedder = model.embedder.get();
   options.demo.command = invocation.command_line;
   const TextSink out = [&display](std::string_view text) {
     display.finish();
@@ -55,6 +56,7 @@ Command add_demo(CLI::App& app) {
       ->type_name("N");
   command->add_option("--commit", options->demo.commit, "For the report's stamp")->type_name("TEXT");
   add_memory_flags(*command, options->choice);
+  add_embedder_flag(*command, options->choice);
   add_seed_flag(*command, options->demo.seed);
   add_threads_flag(*command, options->choice);
   command->add_flag("--quiet", options->quiet, "No progress and no notes on stderr");

@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "engine/embedder.h"
 #include "engine/engine.h"
 #include "engine/plain.h"
 #include "model/geometry.h"
@@ -27,6 +28,8 @@ struct EngineEntry {
   std::function<std::int64_t(const ModelGeometry&, std::int32_t cells)> compute_bytes;
   std::function<Result<std::unique_ptr<Engine>>(const std::filesystem::path&, const ProgressSink&, const CancelFlag*)>
       open;
+  /// A sentence embedder.
+  std::function<Result<std::unique_ptr<Embedder>>(const std::filesystem::path&, std::int32_t threads)> open_embedder;
   /// The engine's own library with the same model, without modeld: for comparisons.
   std::function<Result<std::unique_ptr<PlainModel>>(const std::filesystem::path&)> open_plain;
   /// A copy of a model's weights in another format, for faster kernels.

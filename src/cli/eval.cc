@@ -31,6 +31,7 @@ Status evaluate(EvalChoice& options, const Invocation& invocation, ProgressDispl
   options.eval.kv_type = options.choice.kv_type;
   options.eval.cold_bytes = options.choice.host_budget.value_or(0);
   options.eval.threads = options.choice.threads;
+  options.eval.embedder = model.embedder.get();
   options.eval.command = invocation.command_line;
   const TextSink out = [&display](std::string_view text) {
     display.finish();
@@ -98,6 +99,7 @@ Command add_eval(CLI::App& app) {
       ->type_name("DIRECTORY");
   command->add_option("--commit", options->eval.commit, "For the report's stamp")->type_name("TEXT");
   add_memory_flags(*command, options->choice);
+  add_embedder_flag(*command, options->choice);
   add_seed_flag(*command, options->eval.seed);
   add_threads_flag(*command, options->choice);
   command->add_flag("--quiet", options->quiet, "No progress and no notes on stderr");

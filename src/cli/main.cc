@@ -18,6 +18,7 @@
 #include "engine/llama/barriers.h"
 #include "engine/llama/describe.h"
 #include "engine/llama/devices.h"
+#include "engine/llama/embed.h"
 #include "engine/llama/memory.h"
 #include "engine/llama/open.h"
 #include "engine/llama/plain.h"
@@ -35,6 +36,7 @@ EngineEntry llama_entry() {
           [](const std::filesystem::path& path, const ProgressSink& progress, const CancelFlag* cancel) {
             return open_llama(path, {}, progress, cancel);
           },
+          open_llama_embedder,
           open_plain_llama,
           requantize_llama};
 }

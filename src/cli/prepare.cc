@@ -43,6 +43,9 @@ Status check_usable(const ModelGeometry& geometry) {
 
 Result<ReadyModel> plan_model(const EngineEntry& engine, const ModelChoice& choice) {
   ReadyModel planned;
+  if (!choice.embedder.empty()) {
+    MODELD_TRY(planned.embedder, engine.open_embedder(choice.embedder, choice.threads));
+  }
   MODELD_TRY(planned.description, describe_model(engine, choice));
   MODELD_TRY_VOID(check_usable(planned.description.geometry));
   MODELD_TRY(planned.budget, budget_for(planned.description, choice, choice.kv_type));

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/engine_entry.h"
 #include "cli/terminal.h"
+#include "engine/embedder.h"
 #include "engine/engine.h"
 #include "model/kv_type.h"
 #include "plan/budget.h"
@@ -25,6 +26,8 @@ struct ModelChoice {
   std::optional<std::int32_t> hot_tokens;
   std::optional<std::int64_t> host_budget;
   std::int32_t threads = 0;
+  /// A sentence embedder to select by meaning, too; empty: none.
+  std::filesystem::path embedder;
 };
 
 struct ModelDescription {
@@ -50,10 +53,12 @@ Status check_usable(const ModelGeometry& geometry);
 struct ReadyModel {
   ModelDescription description;
   Budget budget;
+  /// Null where none was chosen. Loaded while planning, so that the budget is of the memory that it leaves.
+  std::unique_ptr<Embedder> embedder;
   std::unique_ptr<Engine> engine;
 };
 
-/// Describes and derives the budget; refuses what cannot be used. `engine` stays empty.
+/// Describes, loads the embedder and derives the budget; refuses what cannot be used. `engine` stays empty.
 Result<ReadyModel> plan_model(const EngineEntry& engine, const ModelChoice& choice);
 /// Loads what plan_model() planned.
 Status open_model(const EngineEntry& engine, const ModelChoice& choice, ReadyModel& planned, ProgressDisplay& display);

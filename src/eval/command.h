@@ -54,6 +54,8 @@ struct EvalOptions {
   std::int64_t cold_bytes = 0;
   std::int32_t threads = 0;
   RereadPolicy reread;
+  /// May be null.
+  Embedder* embedder = nullptr;
   std::uint64_t seed = 1;
   /// Finished cells and the report (report.md) are kept here.
   std::filesystem::path output;
@@ -76,6 +78,8 @@ struct DemoOptions {
   KvType kv_type = KvType::f16;
   std::int64_t cold_bytes = 0;
   std::int32_t threads = 0;
+  /// May be null.
+  Embedder* embedder = nullptr;
   std::uint64_t seed = 1;
   std::string commit;
   std::string command;

@@ -196,6 +196,7 @@ Status Demo::with_modeld() {
   settings.kv_type = options_.kv_type;
   settings.answer_tokens = 48;
   settings.threads = options_.threads;
+  settings.embedder = options_.embedder;
   MODELD_TRY(const std::unique_ptr<Session> session, Session::create(engine_, store, calibration_, settings));
   const std::array parts = {TextPart{options_.text.filename().string(), text_.text, SegmentKind::user}};
   MODELD_TRY_VOID(session->append(parts, cancel_));

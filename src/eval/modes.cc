@@ -172,10 +172,10 @@ std::string parameters_of(const EvalJob& job, std::string_view mode) {
   if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_questions);
   if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
   const RereadPolicy& reread = o.reread;
-  return text + fmt::format(" hot={} kv={} calibration={} reading={} reread={}/{}/{} cold={} free={}", o.hot_tokens,
-                            to_text(o.kv_type), job.calibration.digest().substr(0, 16),
+  return text + fmt::format(" hot={} kv={} calibration={} reading={} reread={}/{}/{} cold={} free={} embedder={}",
+                            o.hot_tokens, to_text(o.kv_type), job.calibration.digest().substr(0, 16),
                             policy_text(job.calibration.reading), reread.returns, reread.look_tokens, reread.margin,
-                            o.cold_bytes, o.free_questions);
+                            o.cold_bytes, o.free_questions, o.embedder == nullptr ? "none" : o.embedder->name());
 }
 
 Status run_fresh(const EvalJob& job) {
@@ -226,6 +226,7 @@ Status run_session_modes(const EvalJob& job) {
   settings.answer_tokens = 48;
   settings.threads = job.options.threads;
   settings.reread = job.options.reread;
+  settings.embedder = job.options.embedder;
   MODELD_TRY(const std::unique_ptr<Session> session, Session::create(job.engine, store, job.calibration, settings));
   const std::array parts = {TextPart{"text", job.text.text, SegmentKind::user}};
   MODELD_TRY_VOID(session->append(parts, job.cancel));

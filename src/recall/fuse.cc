@@ -27,25 +27,29 @@ std::vector<double> shares(std::span<const double> scores, double k) {
 
 }  // namespace
 
-std::vector<BlockScore> fuse_ranks(std::span<const double> a, std::span<const double> b, double k) {
-  MODELD_CHECK(a.size() == b.size() && k >= 0.0);
-  const std::vector<double> from_a = shares(a, k);
-  const std::vector<double> from_b = shares(b, k);
-  std::vector<BlockScore> fused(a.size());
-  for (std::size_t i = 0; i < fused.size(); ++i) fused[i] = {i, from_a[i] + from_b[i]};
+std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k) {
+  MODELD_CHECK(k >= 0.0);
+  if (lists.empty()) return {};
+  std::vector<BlockScore> fused(lists.front().size());
+  for (std::size_t i = 0; i < fused.size(); ++i) fused[i].block = i;
   // The first list's score enters as its share: the same order, and no NaN among what is compared.
+  const std::vector<double> first = shares(lists.front(), k);
+  for (const ScoreList& list : lists) {
+    MODELD_CHECK(list.size() == fused.size());
+    const std::vector<double> from = shares(list, k);
+    for (std::size_t i = 0; i < fused.size(); ++i) fused[i].score += from[i];
+  }
   std::sort(fused.begin(), fused.end(), [&](const BlockScore& x, const BlockScore& y) {
     if (x.score != y.score) return x.score > y.score;
-    if (from_a[x.block] != from_a[y.block]) return from_a[x.block] > from_a[y.block];
+    if (first[x.block] != first[y.block]) return first[x.block] > first[y.block];
     return x.block < y.block;
   });
   return fused;
 }
 
-std::size_t blocks_to_read(std::span<const BlockScore> fused, std::span<const double> a, std::span<const double> b,
-                           std::size_t max) {
+std::size_t blocks_to_read(std::span<const BlockScore> fused, std::span<const ScoreList> lists, std::size_t max) {
   std::size_t count = 1;
-  for (const std::span<const double> list : {a, b}) {
+  for (const ScoreList& list : lists) {
     const auto first = std::max_element(list.begin(), list.end());
     if (first == list.end() || *first <= 0.0) continue;
     const auto rank =

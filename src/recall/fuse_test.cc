@@ -12,6 +12,15 @@
 namespace modeld {
 namespace {
 
+std::vector<BlockScore> fuse(ScoreList a, ScoreList b, double k = 10.0) {
+  return fuse_ranks(std::vector{std::move(a), std::move(b)}, k);
+}
+
+std::size_t to_read(const ScoreList& a, const ScoreList& b, std::size_t most) {
+  const std::vector lists{a, b};
+  return blocks_to_read(fuse_ranks(lists), lists, most);
+}
+
 std::vector<std::size_t> order(const std::vector<BlockScore>& fused) {
   std::vector<std::size_t> out;
   for (const BlockScore& b : fused) out.push_back(b.block);
@@ -30,7 +39,7 @@ std::vector<double> scores(std::size_t count) {
 }
 
 TEST(FuseRanks, AddsOneOverKPlusRank) {
-  const auto fused = fuse_ranks(std::vector{0.9, 0.1, 0.5}, std::vector{0.0, 3.0, 1.0}, 10.0);
+  const auto fused = fuse({0.9, 0.1, 0.5}, {0.0, 3.0, 1.0});
   EXPECT_EQ(order(fused), (std::vector<std::size_t>{1, 2, 0}));
   EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 13 + 1.0 / 11);
   EXPECT_DOUBLE_EQ(fused[1].score, 1.0 / 12 + 1.0 / 12);
@@ -39,20 +48,18 @@ TEST(FuseRanks, AddsOneOverKPlusRank) {
 
 TEST(FuseRanks, WhatScoresNothingGetsNothing) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const BlockScore& b : fuse_ranks(std::vector{0.0, -1.0, nan}, std::vector{0.0, nan, -2.0}))
-    EXPECT_EQ(b.score, 0.0);
-  EXPECT_TRUE(fuse_ranks({}, {}).empty());
+  for (const BlockScore& b : fuse({0.0, -1.0, nan}, {0.0, nan, -2.0})) EXPECT_EQ(b.score, 0.0);
+  EXPECT_TRUE(fuse({}, {}).empty());
 }
 
 TEST(FuseRanks, EqualSumsGoByTheFirstListThenByIndex) {
-  EXPECT_EQ(order(fuse_ranks(std::vector{1.0, 2.0}, std::vector{2.0, 1.0})), (std::vector<std::size_t>{1, 0}));
-  EXPECT_EQ(order(fuse_ranks(std::vector{1.0, 1.0, 1.0}, std::vector{1.0, 1.0, 1.0})),
-            (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(order(fuse({1.0, 2.0}, {2.0, 1.0})), (std::vector<std::size_t>{1, 0}));
+  EXPECT_EQ(order(fuse({1.0, 1.0, 1.0}, {1.0, 1.0, 1.0})), (std::vector<std::size_t>{0, 1, 2}));
 }
 
 RC_GTEST_PROP(FuseRanks, EveryBlockOnceBestFirst, ()) {
   const auto count = *rc::gen::inRange<std::size_t>(0, 30);
-  const auto fused = fuse_ranks(scores(count), scores(count));
+  const auto fused = fuse(scores(count), scores(count));
   auto blocks = order(fused);
   std::sort(blocks.begin(), blocks.end());
   std::vector<std::size_t> all(count);
@@ -76,8 +83,8 @@ RC_GTEST_PROP(FuseRanks, ScoresFollowTheBlocksThroughAnyPermutation, ()) {
   }
   std::vector<double> before(count);
   std::vector<double> after(count);
-  for (const BlockScore& s : fuse_ranks(a, b)) before[s.block] = s.score;
-  for (const BlockScore& s : fuse_ranks(moved_a, moved_b)) after[s.block] = s.score;
+  for (const BlockScore& s : fuse(a, b)) before[s.block] = s.score;
+  for (const BlockScore& s : fuse(moved_a, moved_b)) after[s.block] = s.score;
   for (std::size_t i = 0; i < count; ++i) RC_ASSERT(before[i] == after[to[i]]);
 }
 
@@ -86,22 +93,22 @@ RC_GTEST_PROP(FuseRanks, ABetterScoreNeverLowersThePlace, ()) {
   auto a = scores(count);
   auto b = scores(count);
   const auto block = *rc::gen::inRange<std::size_t>(0, count);
-  const std::size_t before = place_of(fuse_ranks(a, b), block);
+  const std::size_t before = place_of(fuse(a, b), block);
   (*rc::gen::arbitrary<bool>() ? a : b)[block] += *rc::gen::inRange(1, 20) * 0.25;
-  RC_ASSERT(place_of(fuse_ranks(a, b), block) <= before);
+  RC_ASSERT(place_of(fuse(a, b), block) <= before);
 }
 
 TEST(BlocksToRead, OneWhenBothListsAgreeOnTheFirst) {
   const std::vector a{0.1, 0.9, 0.5};
   const std::vector b{1.0, 3.0, 2.0};
-  EXPECT_EQ(blocks_to_read(fuse_ranks(a, b), a, b, 4), 1U);
+  EXPECT_EQ(to_read(a, b, 4), 1U);
 }
 
 TEST(BlocksToRead, EnoughToHoldTheFirstOfEachList) {
   const std::vector a{0.9, 0.1, 0.5, 0.4};
   const std::vector b{0.1, 3.0, 2.0, 0.2};
-  const auto fused = fuse_ranks(a, b);
-  const std::size_t count = blocks_to_read(fused, a, b, 4);
+  const auto fused = fuse(a, b);
+  const std::size_t count = to_read(a, b, 4);
   const auto places = order(fused);
   for (const std::size_t first : {0U, 1U}) {
     EXPECT_LT(std::find(places.begin(), places.end(), first) - places.begin(), static_cast<std::ptrdiff_t>(count));
@@ -111,9 +118,17 @@ TEST(BlocksToRead, EnoughToHoldTheFirstOfEachList) {
 TEST(BlocksToRead, AListThatKnowsNothingHasNoSayAndTheMostIsKept) {
   const std::vector a{0.9, 0.1, 0.5};
   const std::vector none{0.0, 0.0, 0.0};
-  EXPECT_EQ(blocks_to_read(fuse_ranks(a, none), a, none, 4), 1U);
-  EXPECT_EQ(blocks_to_read(fuse_ranks(a, none), a, none, 0), 0U);
-  EXPECT_EQ(blocks_to_read({}, {}, {}, 4), 0U);
+  EXPECT_EQ(to_read(a, none, 4), 1U);
+  EXPECT_EQ(to_read(a, none, 0), 0U);
+  EXPECT_EQ(blocks_to_read({}, {}, 4), 0U);
+}
+
+TEST(FuseRanks, ThreeListsCountAlike) {
+  const std::vector<ScoreList> lists = {{3.0, 2.0, 1.0}, {0.0, 1.0, 2.0}, {0.0, 9.0, 8.0}};
+  const auto fused = fuse_ranks(lists);
+  EXPECT_EQ(order(fused), (std::vector<std::size_t>{1, 2, 0}));
+  EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 12 + 1.0 / 12 + 1.0 / 11);
+  EXPECT_EQ(blocks_to_read(fused, lists, 4), 3U);
 }
 
 RC_GTEST_PROP(BlocksToRead, NeverMoreThanTheMostNorThanThereAre, ()) {
@@ -121,7 +136,7 @@ RC_GTEST_PROP(BlocksToRead, NeverMoreThanTheMostNorThanThereAre, ()) {
   const auto a = scores(count);
   const auto b = scores(count);
   const auto most = *rc::gen::inRange<std::size_t>(0, 6);
-  RC_ASSERT(blocks_to_read(fuse_ranks(a, b), a, b, most) <= std::min(count, most));
+  RC_ASSERT(to_read(a, b, most) <= std::min(count, most));
 }
 
 }  // namespace

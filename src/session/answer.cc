@@ -132,7 +132,7 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::siz
   }
   answer.kv_bytes_device = engine_.memory().kv;
   answer.kv_bytes_host = store_.usage().payload_bytes;
-  answer.index_bytes = exact_ ? 0 : index_->bytes() + lexical_.bytes();
+  answer.index_bytes = exact_ ? 0 : index_bytes();
   if (ingest_seconds_since_ > 0.0) {
     answer.prefill_tokens_per_second =
         static_cast<double>(answer.computed_tokens - tokens.size()) / ingest_seconds_since_;

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "session/session_impl.h"
+#include "stream/sentences.h"
 
 namespace modeld {
 namespace {
@@ -254,16 +255,34 @@ Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const Stre
   return result;
 }
 
-Status SessionImpl::charge_index() { return store_.charge(id_, index_->bytes() + lexical_.bytes() + text_.bytes()); }
+std::int64_t SessionImpl::index_bytes() const {
+  return index_->bytes() + lexical_.bytes() + (sentences_ == nullptr ? 0 : sentences_->bytes());
+}
+
+Status SessionImpl::charge_index() { return store_.charge(id_, index_bytes() + text_.bytes()); }
 
 Status SessionImpl::record_block(std::size_t block, const BlockKey& key, KvPayload payload) {
   const StreamRange range = blocks_[block].range;
+  const std::string text = text_.text(range);
+  const auto first = first_with_key_.find(key);
+  // Whatever may fail comes before anything of the block is kept.
+  std::vector<std::vector<float>> meaning;
+  if (sentences_ != nullptr && first == first_with_key_.end()) {
+    MODELD_TRY(meaning, settings_.embedder->embed(sentences_of(text)));
+  }
   MODELD_TRY_VOID(charge_index());
   MODELD_TRY(const BlockRecord kept, store_.put(id_, range, blocks_[block].cls, policy_.origin, key,
                                                 slice(text_.tokens(), range), std::move(payload), turn_));
   static_cast<void>(kept);
-  first_with_key_.try_emplace(key, range);
-  lexical_.append(text_.text(range));
+  lexical_.append(text);
+  if (first == first_with_key_.end()) {
+    if (sentences_ != nullptr) sentences_->append(meaning);
+    first_with_key_.emplace(key, range);
+  } else if (sentences_ != nullptr) {
+    const auto same = std::lower_bound(blocks_.begin(), blocks_.end(), first->second.begin,
+                                       [](const Block& b, StreamPos begin) { return b.range.begin < begin; });
+    sentences_->append_copy(static_cast<std::size_t>(same - blocks_.begin()));
+  }
   return {};
 }
 

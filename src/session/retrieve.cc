@@ -1,6 +1,7 @@
 // Which blocks matter for a question: a probe pass gives the question's queries in the heads that calibration found;
 // every block's tokens are scored against them; lexical ranks are fused in.
 #include <algorithm>
+#include <array>
 
 #include "recall/fuse.h"
 #include "session/session_impl.h"
@@ -81,10 +82,14 @@ Ranked SessionImpl::rank(const Search& search, std::string_view words) const {
   for (std::size_t h = 0; h < search.written.size(); ++h) {
     for (std::size_t c = 0; c < by_head[h].size(); ++c) by_head[h][c] = std::max(by_head[h][c], search.written[h][c]);
   }
-  ranked.by_heads = sum_of_heads(by_head);
+  ranked.lists.push_back(sum_of_heads(by_head));
   const std::vector<double> all = lexical_.score(words);
-  for (const std::size_t b : search.numbers) ranked.by_words.push_back(all[b]);
-  ranked.fused = fuse_ranks(ranked.by_heads, ranked.by_words);
+  ScoreList by_words;
+  by_words.reserve(search.numbers.size());
+  for (const std::size_t b : search.numbers) by_words.push_back(all[b]);
+  ranked.lists.push_back(std::move(by_words));
+  if (!search.meaning.empty()) ranked.lists.push_back(search.meaning);
+  ranked.fused = fuse_ranks(ranked.lists);
   return ranked;
 }
 
@@ -110,10 +115,15 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
   seconds.probe = probing.seconds();
   const Stopwatch scoring;
   relevance.search = search(probed);
+  if (sentences_ != nullptr) {
+    MODELD_TRY(const std::vector<std::vector<float>> meant, settings_.embedder->embed(std::array{question.text}));
+    const std::vector<double> all = sentences_->score(meant.front());
+    for (const std::size_t b : relevance.search.numbers) relevance.search.meaning.push_back(all[b]);
+  }
   const Ranked ranked = rank(relevance.search, question.text);
   for (const BlockScore& one : ranked.fused) relevance.scores[relevance.search.numbers[one.block]] = one.score;
   const auto most = static_cast<std::size_t>(std::max(0, policy_.blocks));
-  relevance.blocks = static_cast<std::int32_t>(blocks_to_read(ranked.fused, ranked.by_heads, ranked.by_words, most));
+  relevance.blocks = static_cast<std::int32_t>(blocks_to_read(ranked.fused, ranked.lists, most));
   if (question.blocks) relevance.blocks = *question.blocks;
   seconds.scoring = scoring.seconds();
   return relevance;

@@ -60,6 +60,7 @@ SessionImpl::SessionImpl(Engine& engine, ColdStore& store, const Calibration& ca
   const std::vector<KvHeadRef> heads = index_heads(engine.geometry(), calibration.heads);
   const auto layer = static_cast<std::size_t>(heads.front().layer);
   index_ = std::make_unique<KeyIndex>(heads, engine.geometry().layers[layer].key_dim);
+  if (settings_.embedder != nullptr) sentences_ = std::make_unique<SentenceIndex>(settings_.embedder->dim());
 }
 
 SessionImpl::~SessionImpl() { store_.erase(id_); }
@@ -169,6 +170,8 @@ std::string SessionImpl::check_integrity() const {
   if (index_->tokens() != at.get())
     return fmt::format("index has {} tokens, blocks end at {}", index_->tokens(), at.get());
   if (lexical_.blocks() != blocks_done_) return "the lexical index has another number of blocks";
+  if (sentences_ != nullptr && sentences_->blocks() != blocks_done_)
+    return "the index of sentences has another number of blocks";
   if (store_.records(id_).size() != blocks_done_) return "the store has another number of blocks";
   if (!exact_ && resident_valid_ && engine_.extent(kMain) != PlaceRange{Place(0), resident_end_}) {
     return fmt::format("sequence 0 ends at {}, the plan at {}", engine_.extent(kMain).end.get(), resident_end_.get());

@@ -22,6 +22,7 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "engine/embedder.h"
 #include "engine/engine.h"
 #include "plan/budget.h"
 #include "plan/reading.h"
@@ -52,6 +53,8 @@ struct SessionSettings {
   /// Overrides of the calibrated reading policy.
   std::optional<ReadingPolicy> reading;
   RereadPolicy reread;
+  /// A third selector, by the meaning of sentences. Must outlive the session. Null: heads and words alone.
+  Embedder* embedder = nullptr;
 };
 
 struct Sampling {

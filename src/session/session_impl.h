@@ -22,6 +22,7 @@
 #include "recall/key_index.h"
 #include "recall/lexical.h"
 #include "recall/score.h"
+#include "recall/sentence_index.h"
 #include "session/attended.h"
 #include "session/frame.h"
 #include "session/session.h"
@@ -101,6 +102,7 @@ class SessionImpl final : public Session {
   [[nodiscard]] std::optional<StreamRange> repeated(std::size_t block) const;
   Status record_block(std::size_t block, const BlockKey& key, KvPayload payload);
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
+  [[nodiscard]] std::int64_t index_bytes() const;
   Status charge_index();
 
   // hot_set.cc
@@ -177,6 +179,8 @@ class SessionImpl final : public Session {
   std::map<BlockKey, StreamRange> first_with_key_;
   std::unique_ptr<KeyIndex> index_;
   LexicalIndex lexical_;
+  /// Null without an embedder.
+  std::unique_ptr<SentenceIndex> sentences_;
 
   bool exact_ = false;
   /// Question tokens that the exact context has room for.

@@ -28,12 +28,12 @@ struct Search {
   std::vector<StreamRange> ranges;
   std::vector<std::vector<double>> asked;    // how the question draws to them, by head
   std::vector<std::vector<double>> written;  // how what was written does
+  std::vector<double> meaning;               // how near the question's meaning is; empty without an embedder
 };
 
-/// Ranks by heads and words fused, best first.
+/// Scores by heads, by words and, with an embedder, by meaning; and their ranks fused, best first.
 struct Ranked {
-  std::vector<double> by_heads;
-  std::vector<double> by_words;
+  std::vector<ScoreList> lists;
   std::vector<BlockScore> fused;
 };
 
