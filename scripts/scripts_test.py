@@ -120,7 +120,7 @@ class Models(unittest.TestCase):
     def test_an_unknown_model_is_refused(self):
         answer = run(str(ROOT / "scripts/models.sh"), "gpt")
         self.assertEqual(answer.returncode, 1)
-        self.assertIn("there are: smollm2 gemma3", answer.stderr)
+        self.assertIn("there are: smollm2 gemma3 minilm", answer.stderr)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ stages=3
 scripts/packages.sh build text
 [ "$stages" = 3 ] || scripts/packages.sh lint sanitize
 scripts/build.sh release
-scripts/models.sh smollm2 gemma3 >/dev/null
+scripts/models.sh smollm2 gemma3 minilm >/dev/null
 export MODELD_TEST_MODELS="$cache/models"
 export GOMP_SPINCOUNT=0 # as modeld sets it for itself: src/engine/llama/barriers.h
 

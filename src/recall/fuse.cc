@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "base/check.h"
 
@@ -25,6 +26,32 @@ std::vector<double> shares(std::span<const double> scores, double k) {
   return out;
 }
 
+/// The list's first choice; nothing if it knows nothing. Of equals the first in the text.
+std::optional<std::size_t> first_of(const ScoreList& list) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i] > 0.0 && (!first || list[i] > list[*first])) first = i;
+  return first;
+}
+
+constexpr std::size_t kHeads = 0;
+constexpr std::size_t kMeaning = 2;
+
+/// Whether some block is the first choice of two lists.
+bool two_agree(std::span<const ScoreList> lists) {
+  for (std::size_t a = 0; a < lists.size(); ++a) {
+    const auto first = first_of(lists[a]);
+    for (std::size_t b = a + 1; first && b < lists.size(); ++b)
+      if (first_of(lists[b]) == first) return true;
+  }
+  return false;
+}
+
+double weight_of(std::size_t list, std::span<const ScoreList> lists, bool agreed) {
+  if (agreed || lists.size() <= kMeaning) return 1.0;
+  return list == kMeaning ? 1.0 : list == kHeads ? 0.2 : 0.0;
+}
+
 }  // namespace
 
 std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k) {
@@ -34,10 +61,12 @@ std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k) {
   for (std::size_t i = 0; i < fused.size(); ++i) fused[i].block = i;
   // The first list's score enters as its share: the same order, and no NaN among what is compared.
   const std::vector<double> first = shares(lists.front(), k);
-  for (const ScoreList& list : lists) {
-    MODELD_CHECK(list.size() == fused.size());
-    const std::vector<double> from = shares(list, k);
-    for (std::size_t i = 0; i < fused.size(); ++i) fused[i].score += from[i];
+  const bool agreed = two_agree(lists);
+  for (std::size_t l = 0; l < lists.size(); ++l) {
+    MODELD_CHECK(lists[l].size() == fused.size());
+    const double weight = weight_of(l, lists, agreed);
+    const std::vector<double> from = shares(lists[l], k);
+    for (std::size_t i = 0; i < fused.size(); ++i) fused[i].score += weight * from[i];
   }
   std::sort(fused.begin(), fused.end(), [&](const BlockScore& x, const BlockScore& y) {
     if (x.score != y.score) return x.score > y.score;
@@ -47,16 +76,44 @@ std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k) {
   return fused;
 }
 
-std::size_t blocks_to_read(std::span<const BlockScore> fused, std::span<const ScoreList> lists, std::size_t max) {
-  std::size_t count = 1;
+std::size_t blocks_alike(std::span<const BlockScore> fused, std::span<const ScoreList> lists, double share) {
+  std::size_t alike = fused.size();
   for (const ScoreList& list : lists) {
-    const auto first = std::max_element(list.begin(), list.end());
-    if (first == list.end() || *first <= 0.0) continue;
-    const auto rank =
-        std::find_if(fused.begin(), fused.end(), [&](const BlockScore& block) { return list[block.block] == *first; });
-    count = std::max(count, static_cast<std::size_t>(rank - fused.begin()) + 1);
+    const auto best = std::max_element(list.begin(), list.end());
+    if (best == list.end() || *best <= 0.0) continue;
+    const auto worse = std::find_if(fused.begin(), fused.end(), [&](const BlockScore& block) {
+      return !(list[block.block] >= share * *best);  // also what is not a number
+    });
+    alike = std::min(alike, static_cast<std::size_t>(worse - fused.begin()));
   }
-  return std::min({count, max, fused.size()});
+  return alike;
+}
+
+std::vector<std::size_t> blocks_to_read(std::span<const BlockScore> fused, std::span<const ScoreList> lists,
+                                        std::size_t max) {
+  max = std::min(max, fused.size());
+  if (max == 0) return {};
+  std::vector<std::size_t> firsts;
+  for (const ScoreList& list : lists)
+    if (const auto first = first_of(list)) firsts.push_back(*first);
+  const auto among = [](std::span<const std::size_t> blocks, std::size_t block) {
+    return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+  };
+  const std::size_t alike = std::min(max, blocks_alike(fused, lists));
+  std::size_t count = std::max<std::size_t>(1, alike);
+  for (std::size_t i = count; i < fused.size(); ++i)
+    if (among(firsts, fused[i].block)) count = std::min(max, i + 1);
+  std::vector<std::size_t> blocks;
+  for (std::size_t i = 0; i < count; ++i) blocks.push_back(fused[i].block);
+  std::sort(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(alike), std::greater<>());
+  // First choices beyond `max` take the last places; neither the best of all nor another first choice gives way.
+  std::size_t place = count;
+  for (const std::size_t first : firsts) {
+    if (among(blocks, first)) continue;
+    while (place > 1 && among(firsts, blocks[place - 1])) --place;
+    if (place > 1) blocks[--place] = first;
+  }
+  return blocks;
 }
 
 }  // namespace modeld

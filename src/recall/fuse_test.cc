@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
 
 namespace modeld {
 namespace {
@@ -16,7 +17,7 @@ std::vector<BlockScore> fuse(ScoreList a, ScoreList b, double k = 10.0) {
   return fuse_ranks(std::vector{std::move(a), std::move(b)}, k);
 }
 
-std::size_t to_read(const ScoreList& a, const ScoreList& b, std::size_t most) {
+std::vector<std::size_t> to_read(const ScoreList& a, const ScoreList& b, std::size_t most) {
   const std::vector lists{a, b};
   return blocks_to_read(fuse_ranks(lists), lists, most);
 }
@@ -100,35 +101,71 @@ RC_GTEST_PROP(FuseRanks, ABetterScoreNeverLowersThePlace, ()) {
 
 TEST(BlocksToRead, OneWhenBothListsAgreeOnTheFirst) {
   const std::vector a{0.1, 0.9, 0.5};
-  const std::vector b{1.0, 3.0, 2.0};
-  EXPECT_EQ(to_read(a, b, 4), 1U);
+  const std::vector b{1.0, 3.0, 1.5};
+  EXPECT_EQ(to_read(a, b, 4), (std::vector<std::size_t>{1}));
 }
 
-TEST(BlocksToRead, EnoughToHoldTheFirstOfEachList) {
-  const std::vector a{0.9, 0.1, 0.5, 0.4};
-  const std::vector b{0.1, 3.0, 2.0, 0.2};
-  const auto fused = fuse(a, b);
-  const std::size_t count = to_read(a, b, 4);
-  const auto places = order(fused);
-  for (const std::size_t first : {0U, 1U}) {
-    EXPECT_LT(std::find(places.begin(), places.end(), first) - places.begin(), static_cast<std::ptrdiff_t>(count));
+RC_GTEST_PROP(BlocksToRead, HoldTheFirstOfEachListAndTheBestOfAllInItsPlace, ()) {
+  const auto count = *rc::gen::inRange<std::size_t>(1, 12);
+  const std::vector lists{scores(count), scores(count), scores(count)};
+  const auto fused = fuse_ranks(lists);
+  const auto blocks = blocks_to_read(fused, lists, 4);
+  const std::set<std::size_t> chosen(blocks.begin(), blocks.end());
+  RC_ASSERT(chosen.size() == blocks.size());
+  RC_ASSERT(chosen.contains(fused.front().block));
+  if (blocks_alike(fused, lists) <= 1) RC_ASSERT(blocks.front() == fused.front().block);
+  for (const ScoreList& list : lists) {
+    const auto first = static_cast<std::size_t>(std::max_element(list.begin(), list.end()) - list.begin());
+    RC_ASSERT(list[first] <= 0.0 || chosen.contains(first));
   }
 }
 
 TEST(BlocksToRead, AListThatKnowsNothingHasNoSayAndTheMostIsKept) {
   const std::vector a{0.9, 0.1, 0.5};
   const std::vector none{0.0, 0.0, 0.0};
-  EXPECT_EQ(to_read(a, none, 4), 1U);
-  EXPECT_EQ(to_read(a, none, 0), 0U);
-  EXPECT_EQ(blocks_to_read({}, {}, 4), 0U);
+  EXPECT_EQ(to_read(a, none, 4), (std::vector<std::size_t>{0}));
+  EXPECT_TRUE(to_read(a, none, 0).empty());
+  EXPECT_TRUE(blocks_to_read({}, {}, 4).empty());
 }
 
-TEST(FuseRanks, ThreeListsCountAlike) {
-  const std::vector<ScoreList> lists = {{3.0, 2.0, 1.0}, {0.0, 1.0, 2.0}, {0.0, 9.0, 8.0}};
+TEST(FuseRanks, ThreeListsCountAlikeWhereTwoAgreeOnTheFirst) {
+  const std::vector<ScoreList> lists = {{3.0, 2.0, 1.0}, {0.0, 2.0, 1.0}, {0.0, 9.0, 8.0}};
   const auto fused = fuse_ranks(lists);
   EXPECT_EQ(order(fused), (std::vector<std::size_t>{1, 2, 0}));
-  EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 12 + 1.0 / 12 + 1.0 / 11);
-  EXPECT_EQ(blocks_to_read(fused, lists, 4), 3U);
+  EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 12 + 1.0 / 11 + 1.0 / 11);
+}
+
+TEST(FuseRanks, MeaningDecidesWhereNoTwoAgreeOnTheFirst) {
+  const std::vector<ScoreList> lists = {{9.0, 1.0, 5.0, 1.0}, {8.0, 9.0, 1.0, 1.0}, {0.7, 0.1, 0.8, 0.75}};
+  const auto fused = fuse_ranks(lists);
+  EXPECT_EQ(order(fused), (std::vector<std::size_t>{2, 3, 0, 1}));
+  // Without meaning it is the heads and words that count.
+  EXPECT_EQ(fuse(lists[0], lists[1]).front().block, 0U);
+}
+
+TEST(BlocksAlike, AreThoseThatEveryListScoresNearItsBest) {
+  const std::vector<ScoreList> lists = {{9.0, 8.0, 7.0, 3.0}, {0.7, 1.0, 0.9, 0.8}};
+  const auto fused = fuse_ranks(lists);
+  EXPECT_EQ(blocks_alike(fused, lists, 0.6), 3U);
+  EXPECT_EQ(blocks_alike(fused, lists, 0.95), 0U);  // the lists disagree on the first
+  // The later in the text comes first.
+  EXPECT_EQ(blocks_to_read(fused, lists, 4), (std::vector<std::size_t>{2, 1, 0}));
+  EXPECT_EQ(blocks_to_read(fused, lists, 1), (std::vector<std::size_t>{fused.front().block}));
+}
+
+RC_GTEST_PROP(BlocksAlike, AreFewerTheMoreIsAskedOfThem, ()) {
+  const auto count = *rc::gen::inRange<std::size_t>(0, 12);
+  const std::vector lists{scores(count), scores(count)};
+  const auto fused = fuse_ranks(lists);
+  const double share = *rc::gen::element(0.1, 0.5, 0.9);
+  const std::size_t alike = blocks_alike(fused, lists, share);
+  RC_ASSERT(blocks_alike(fused, lists, share + 0.1) <= alike);
+  for (std::size_t i = 0; i < alike; ++i) {
+    for (const ScoreList& list : lists) {
+      const double best = *std::max_element(list.begin(), list.end());
+      RC_ASSERT(best <= 0.0 || list[fused[i].block] >= share * best);
+    }
+  }
 }
 
 RC_GTEST_PROP(BlocksToRead, NeverMoreThanTheMostNorThanThereAre, ()) {
@@ -136,7 +173,7 @@ RC_GTEST_PROP(BlocksToRead, NeverMoreThanTheMostNorThanThereAre, ()) {
   const auto a = scores(count);
   const auto b = scores(count);
   const auto most = *rc::gen::inRange<std::size_t>(0, 6);
-  RC_ASSERT(to_read(a, b, most) <= std::min(count, most));
+  RC_ASSERT(to_read(a, b, most).size() <= std::min(count, most));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
           static_cast<std::size_t>(std::lower_bound(numbers.begin(), numbers.end(), b) - numbers.begin()));
     std::fill(relevant.scores.begin(), relevant.scores.end(), 0.0);
     relevant.scores[numbers[*better]] = 1.0;
-    relevant.blocks = 1;
+    relevant.blocks = {numbers[*better]};
     MODELD_TRY_VOID(put_back());
     MODELD_TRY_VOID(make_resident());
   }
@@ -60,7 +60,9 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
 Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens& tokens, std::span<const Token> written,
                                   bool looking, Seconds& seconds) {
   const Stopwatch admitting;
-  MODELD_TRY(const HotSetPlan plan, plan_hot(wanted.scores, tokens.size(), wanted.blocks));
+  std::vector<double> order(blocks_done_, 0.0);
+  for (std::size_t i = 0; i < wanted.blocks.size(); ++i) order[wanted.blocks[i]] = 1.0 / static_cast<double>(1 + i);
+  MODELD_TRY(const HotSetPlan plan, plan_hot(order, tokens.size(), static_cast<std::int32_t>(wanted.blocks.size())));
   PlacementRequest request;
   request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
   std::vector<StreamRange> pinned;

@@ -102,7 +102,7 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
       for (std::size_t b = 0; b < blocks_done_; ++b) {
         if (!blocks_[b].range.overlaps(wanted) || relevance.scores[b] > 0.0) continue;
         relevance.scores[b] = score;
-        ++relevance.blocks;
+        relevance.blocks.push_back(b);
       }
       score /= 2.0;
     }
@@ -122,9 +122,15 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
   }
   const Ranked ranked = rank(relevance.search, question.text);
   for (const BlockScore& one : ranked.fused) relevance.scores[relevance.search.numbers[one.block]] = one.score;
-  const auto most = static_cast<std::size_t>(std::max(0, policy_.blocks));
-  relevance.blocks = static_cast<std::int32_t>(blocks_to_read(ranked.fused, ranked.lists, most));
-  if (question.blocks) relevance.blocks = *question.blocks;
+  if (question.blocks) {
+    const auto asked = static_cast<std::size_t>(std::max(0, *question.blocks));
+    for (std::size_t i = 0; i < std::min(asked, ranked.fused.size()); ++i)
+      relevance.blocks.push_back(ranked.fused[i].block);
+  } else {
+    relevance.blocks =
+        blocks_to_read(ranked.fused, ranked.lists, static_cast<std::size_t>(std::max(0, policy_.blocks)));
+  }
+  for (std::size_t& block : relevance.blocks) block = relevance.search.numbers[block];
   seconds.scoring = scoring.seconds();
   return relevance;
 }

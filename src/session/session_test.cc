@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/scripted/embedder.h"
 #include "session/session_fixture.h"
 
 namespace modeld {
@@ -360,6 +361,31 @@ TEST(Session, WhatWasShownIsTheAnswerAndIsNeverTakenBack) {
     const auto answer = session->ask(question, [&shown](std::string_view piece) { shown += piece; });
     ASSERT_TRUE(answer) << to_text(answer.error());
     EXPECT_EQ(shown, answer->text);
+    EXPECT_EQ(session->check_integrity(), "");
+  }
+}
+
+TEST(Session, WithAnEmbedderWhatSharesNoWordWithTheQuestionIsFound) {
+  World world;
+  const std::string fact = "The old violin hangs behind the bakery.";
+  world.text.insert(world.text.find(". ", world.text.size() / 2) + 2, fact + " ");
+  const auto embedder = open_scripted_embedder({{"violin", "stradivarius"}, {"hangs", "dangles"}});
+  Question question;
+  question.text = "Which stradivarius dangles?";
+  question.answer_tokens_max = 4;
+  const auto holds_fact = [&](const Passage& passage) { return passage.text.find("violin") != std::string::npos; };
+  for (const bool with : {false, true}) {
+    SessionSettings settings = World::settings();
+    if (with) settings.embedder = embedder.get();
+    const auto session = world.open_with_text(settings);
+    const Result<Answer> answer = session->ask(question);
+    ASSERT_TRUE(answer) << to_text(answer.error());
+    EXPECT_EQ(std::any_of(answer->retrieved.begin(), answer->retrieved.end(), holds_fact), with);
+    EXPECT_EQ(session->check_integrity(), "");
+    // Text that comes twice is embedded once and found in both places.
+    const TextPart again{"again.txt", world.text, SegmentKind::user};
+    ASSERT_TRUE(session->append(std::span(&again, 1)));
+    ASSERT_TRUE(session->ask(question));
     EXPECT_EQ(session->check_integrity(), "");
   }
 }

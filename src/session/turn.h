@@ -39,8 +39,8 @@ struct Ranked {
 
 /// What a question wants to read.
 struct Relevance {
-  std::vector<double> scores;  // one a block, > 0 for those worth reading
-  std::int32_t blocks = 0;     // how many of the best to read
+  std::vector<double> scores;       // one a block, > 0 for those that matter
+  std::vector<std::size_t> blocks;  // to read, best first
   /// Empty where the question does without retrieval.
   Search search;
 };
