@@ -7,8 +7,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 
 models=$cache/models
 
-# present FILE: sets $target, and prints it if it is in the cache. The checksum was verified before the file got its name; a changed
-# size would show later damage.
+# present FILE: sets $target, and prints it if it is in the cache. Its checksum was verified before it got its name.
 present() {
   target=$models/$1
   [ -f "$target" ] && printf '%s\n' "$target"

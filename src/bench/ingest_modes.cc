@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "base/stopwatch.h"
 #include "bench/measures.h"
-#include "eval/timer.h"
 
 namespace modeld {
 namespace {
@@ -41,7 +41,7 @@ Result<std::vector<BenchRow>> bench_modes(const BenchJob& job, const StreamResul
     MODELD_TRY(const auto session, job.session(job.engine, store, settings, job.options.mode_tokens));
     const std::string stage = fmt::format("ingest modes: {}", mode.name);
     const ProgressSink named = [&](const Progress& p) { report(job.progress, stage, p.done, p.total, p.unit); };
-    const Timer watch;
+    const Stopwatch watch;
     MODELD_TRY_VOID(session->ingest(named, job.cancel));
     const double speed = static_cast<double>(session->stream_tokens()) / watch.seconds();
     if (&mode == kModes.data()) window_speed = speed;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.h"
 #include "bench/measures.h"
-#include "eval/timer.h"
 #include "session/frame.h"
 
 namespace modeld {
@@ -16,7 +16,7 @@ constexpr int kRounds = 3;
 constexpr std::string_view kQuestion = "Tell me at length what happens in this text.";
 
 Result<double> decode_seconds(PlainModel& plain, std::int32_t count) {
-  const Timer watch;
+  const Stopwatch watch;
   for (std::int32_t i = 0; i < count; ++i) {
     const Token token = plain.greedy();
     MODELD_TRY_VOID(plain.compute(std::span(&token, 1)));
@@ -35,7 +35,7 @@ Result<std::vector<BenchRow>> by_length(const BenchJob& job, PlainModel& plain) 
     // A context of its own for each length: the cost of a token depends on the cells that there are.
     MODELD_TRY_VOID(plain.open_context(length + 256, job.options.threads));
     const std::string stage = fmt::format("plain, dense at {} tokens", length);
-    const Timer watch;
+    const Stopwatch watch;
     for (std::size_t done = 0; done < tokens;) {
       if (job.cancel != nullptr && job.cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled.");
       const std::size_t size = std::min<std::size_t>(512, tokens - done);
@@ -69,7 +69,7 @@ Result<Exact> exact_turn(const BenchJob& job) {
   Question question;
   question.text = kQuestion;
   question.answer_tokens_max = kDecode;
-  const Timer watch;
+  const Stopwatch watch;
   MODELD_TRY(const Answer answer, session->ask(question, {}, {}, job.cancel));
   return Exact{watch.seconds(), session->stream(), answer.tokens.size()};
 }
@@ -77,7 +77,7 @@ Result<Exact> exact_turn(const BenchJob& job) {
 /// The same prompt, in the same passes, through the plain library.
 Result<double> plain_turn(const BenchJob& job, PlainModel& plain, const Exact& exact, std::span<const Token> question,
                           std::int32_t cells) {
-  const Timer watch;
+  const Stopwatch watch;
   MODELD_TRY_VOID(plain.open_context(cells, job.options.threads));
   MODELD_TRY_VOID(plain.compute(exact.stream));
   MODELD_TRY_VOID(plain.compute(question));

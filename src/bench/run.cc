@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/stopwatch.h"
 #include "bench/command.h"
 #include "bench/measures.h"
 #include "eval/cells.h"
 #include "eval/machine.h"
-#include "eval/timer.h"
 
 namespace modeld {
 namespace {
@@ -77,7 +77,7 @@ Status run_bench(Engine& engine, const OpenEngine& open_engine, const OpenPlain&
         fmt::format("The long stream needs at least {} tokens, ingest modes between 1024 and that.", kLeastTokens),
         {{"tokens", options.tokens}, {"mode_tokens", options.mode_tokens}, {"least_tokens", kLeastTokens}});
   }
-  const Timer watch;
+  const Stopwatch watch;
   MODELD_TRY(const std::string corpus,
              read_corpus(options.text, static_cast<std::size_t>(options.tokens) * kBytesPerToken));
   MODELD_TRY(const TokenOffsets offsets, token_offsets(engine, corpus));

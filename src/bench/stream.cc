@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/stopwatch.h"
 #include "bench/measures.h"
 #include "eval/machine.h"
-#include "eval/timer.h"
 
 namespace modeld {
 namespace {
@@ -62,7 +62,7 @@ class StreamBench {
     MODELD_TRY_VOID(session_->append(parts, job_.cancel));
     MODELD_TRY(const IngestPlan plan, session_->plan());
     const double before = ingest_seconds_;
-    const Timer watch;
+    const Stopwatch watch;
     const ProgressSink note = [&](const Progress& p) {
       timeline_.add(static_cast<double>(p.done), before + watch.seconds());
       report(job_.progress, "one long stream", p.done, static_cast<std::uint64_t>(job_.options.tokens), p.unit);
@@ -82,7 +82,7 @@ class StreamBench {
       Question question;
       question.text = text;
       question.answer_tokens_max = 2;
-      const Timer watch;
+      const Stopwatch watch;
       MODELD_TRY(const Answer answer, session_->ask(question, {}, {}, job_.cancel));
       turns_.push_back({fmt::format("a question at {} tokens", session_->stream_tokens()), answer.predicted_seconds,
                         watch.seconds() - answer.seconds.decode});

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/stopwatch.h"
 #include "eval/command.h"
 #include "eval/dense.h"
 #include "eval/machine.h"
 #include "eval/tasks.h"
-#include "eval/timer.h"
 #include "needles/random.h"
 
 namespace modeld {
@@ -76,7 +76,7 @@ class Demo {
   double dense_seconds_ = 0.0;
   double question_seconds_ = 0.0;
   double decode_ms_ = 0.0;
-  Timer watch_;
+  Stopwatch watch_;
 };
 
 Status Demo::prepare() {
@@ -154,7 +154,7 @@ Status Demo::model_alone() {
   MODELD_TRY(DenseRunner runner, DenseRunner::open(engine_, options_.dense_tokens, options_.threads));
   const std::span<const Token> all(text_.offsets.tokens);
   const auto fits = static_cast<std::size_t>(window() - DenseRunner::kRoom);
-  const Timer watch;
+  const Stopwatch watch;
   MODELD_TRY_VOID(
       runner.extend(all.first(fits), "1 of 3: the model alone, text cut to its window", progress_, cancel_));
   say(fmt::format("\n1. The model alone, the text cut to its window (first {} tokens)\n\n", fits));
@@ -203,7 +203,7 @@ Status Demo::with_modeld() {
   const ProgressSink reading = [this](const Progress& p) {
     report(progress_, "3 of 3: modeld reads the whole text", p.done, p.total, p.unit);
   };
-  const Timer watch;
+  const Stopwatch watch;
   MODELD_TRY_VOID(session->ingest(reading, cancel_));
   const double ingest_seconds = watch.seconds();
   say(fmt::format("\n3. modeld: all {} tokens, at most {} of them attended at a time\n\n", session->stream_tokens(),

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "eval/timer.h"
+#include "base/stopwatch.h"
 
 namespace modeld {
 namespace {
@@ -85,7 +85,7 @@ Result<DenseAnswer> DenseRunner::ask(const Question& question, const CancelFlag*
   }
   DenseAnswer answer;
   answer.prompt_tokens = end_.get() + size;
-  const Timer watch;
+  const Stopwatch watch;
   std::vector<BatchToken> batch = batch_of(tokens, end_);
   batch.back().logits = true;
   Status status = engine_->compute(batch);
@@ -99,7 +99,7 @@ Result<DenseAnswer> DenseRunner::ask(const Question& question, const CancelFlag*
 
 Status DenseRunner::generate(const Question& question, Place at, std::size_t row, DenseAnswer& answer,
                              const CancelFlag* cancel) {
-  const Timer watch;
+  const Stopwatch watch;
   const bool one_line = question.stop_at_line_end || !frame_.chat;
   while (answer.answer_tokens < question.answer_tokens_max) {
     if (cancel != nullptr && cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled while answering.");

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/digest.h"
+#include "base/stopwatch.h"
 #include "eval/dense.h"
-#include "eval/timer.h"
 
 namespace modeld {
 namespace {
@@ -87,7 +87,7 @@ class SessionModes {
     MODELD_TRY(Question question, forced_question(job_.engine, item));
     question.retrieve = mode != kSinksRecent;
     if (mode == kOracle) question.oracle = truth_[i].sentences;
-    const Timer watch;
+    const Stopwatch watch;
     MODELD_TRY(Answer forced, session_.ask(question, {}, {}, job_.cancel));
     result.seconds = watch.seconds();
     result.returns = forced.returns;
@@ -149,7 +149,7 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
   for (const std::size_t i : items) {
     QuestionResult result = start(job.text.items[i]);
     MODELD_TRY(const Question question, forced_question(job.engine, job.text.items[i]));
-    const Timer watch;
+    const Stopwatch watch;
     MODELD_TRY(DenseAnswer answer, runner.ask(question, job.cancel));
     result.seconds = watch.seconds();
     judge_forced(result, job.text.items[i], std::move(answer.text));
@@ -191,7 +191,7 @@ Status run_fresh(const EvalJob& job) {
       QuestionResult result = start(item);
       const std::string passage = passages_around(job.text, item, kPassageTokens);
       MODELD_TRY(const std::vector<Token> tokens, job.engine.tokenize(passage, false, false));
-      const Timer watch;
+      const Stopwatch watch;
       MODELD_TRY_VOID(runner.reset());
       MODELD_TRY_VOID(runner.extend(tokens, {}, {}, job.cancel));
       MODELD_TRY(const Question question, forced_question(job.engine, item));
@@ -230,7 +230,7 @@ Status run_session_modes(const EvalJob& job) {
   MODELD_TRY(const std::unique_ptr<Session> session, Session::create(job.engine, store, job.calibration, settings));
   const std::array parts = {TextPart{"text", job.text.text, SegmentKind::user}};
   MODELD_TRY_VOID(session->append(parts, job.cancel));
-  const Timer watch;
+  const Stopwatch watch;
   MODELD_TRY_VOID(session->ingest(job.progress, job.cancel));
   const double seconds = watch.seconds();
   MODELD_TRY(std::vector<TrueBlocks> truth, true_blocks(job.engine, *session, job.text));
@@ -252,7 +252,7 @@ Status run_dense_modes(const EvalJob& job) {
   MODELD_TRY(DenseRunner runner,
              DenseRunner::open(job.engine, static_cast<std::int32_t>(longest), job.options.threads));
   const std::span<const Token> all(job.text.offsets.tokens);
-  const Timer watch;
+  const Stopwatch watch;
   for (DenseStep& step : steps) {
     const std::int64_t from = runner.text_tokens();
     const std::int64_t to = std::min(available, step.tokens);

@@ -10,7 +10,6 @@
 #include "eval/command.h"
 #include "eval/modes.h"
 #include "eval/report.h"
-#include "eval/timer.h"
 #include "needles/quiz.h"
 
 namespace modeld {

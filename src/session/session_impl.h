@@ -2,20 +2,20 @@
 // hot_set.cc (the resident layout), retrieve.cc (which blocks matter), read.cc (reading them and writing), answer.cc (a
 // question as a whole).
 //
-// Invariants: - index, lexical index, blocks and store records cover the same ranges: everything computed but the
-// sinks;
-//             - sequence 0 holds, when `resident_` is valid: sinks, pinned, recent — compact, in that order — and
-//             nothing else
-//               between two questions;
-//             - lanes (sequences 1 …) are empty between steps.
+// Invariants:
+//  - index, lexical index, sentences, blocks and store records cover the same ranges: all that is computed but the
+//  sinks;
+//  - sequence 0 holds, when `resident_` is valid: sinks, pinned, recent — compact, in that order — and nothing else
+//    between two questions;
+//  - lanes (sequences 1 …) are empty between steps.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "plan/hot_set.h"
 #include "plan/placement.h"
 #include "recall/fuse.h"
@@ -39,22 +39,6 @@ inline constexpr std::int32_t kBatchTokens = 512;
 /// Room for a question that a context is opened with; a longer one opens a larger context, up to the hot budget.
 inline constexpr std::int32_t kQuestionRoom = 384;
 inline constexpr BlockLimits kBlockLimits = {64, 128, 1};
-
-class Stopwatch {
- public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-/// A stream range and where it stands in sequence 0.
-struct ResidentRange {
-  StreamRange range;
-  Place at;
-};
 
 class SessionImpl final : public Session {
  public:
@@ -191,12 +175,6 @@ class SessionImpl final : public Session {
   bool resident_valid_ = false;
   std::vector<ResidentRange> resident_;
   Place resident_end_;
-  /// Taken out for one question: how it comes back, by its own KV or as a block from the store.
-  struct SetAside {
-    Place at;
-    std::optional<KvPayload> payload;
-    std::size_t block = 0;
-  };
   std::vector<SetAside> set_aside_;
   bool lost_of_resident_ = false;
   std::int32_t cells_ = 0;
@@ -204,8 +182,7 @@ class SessionImpl final : public Session {
   std::int64_t pinned_cold_tokens_ = 0;
 
   std::uint64_t turn_ = 0;
-  // Since the last answer, for its report.
-  std::int64_t computed_since_ = 0;
+  std::int64_t computed_since_ = 0;  // since the last answer, for its report
   std::int64_t recomputed_since_ = 0;
   double ingest_seconds_since_ = 0.0;
   // Measured speeds, for predictions; 0 until known.

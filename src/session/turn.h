@@ -1,10 +1,13 @@
 // What the steps of one turn hand to each other: the question, which blocks matter for it, which are being read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/engine.h"
 #include "recall/fuse.h"
 #include "session/attended.h"
 #include "session/session.h"
@@ -22,7 +25,20 @@ struct QuestionTokens {
   }
 };
 
-/// What is known of the blocks that are not always attended, by candidate.
+/// A stream range and where it stands in sequence 0.
+struct ResidentRange {
+  StreamRange range;
+  Place at;
+};
+
+/// Taken out of sequence 0 for one question; it comes back by its own KV, or as a block from the store.
+struct SetAside {
+  Place at;
+  std::optional<KvPayload> payload;
+  std::size_t block = 0;
+};
+
+/// What is known of the blocks, by candidate.
 struct Search {
   std::vector<std::size_t> numbers;  // of the blocks, ascending
   std::vector<StreamRange> ranges;

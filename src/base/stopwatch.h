@@ -1,11 +1,11 @@
-// Wall time since a moment, for reports.
+// Wall time since a moment, for reports and predictions.
 #pragma once
 
 #include <chrono>
 
 namespace modeld {
 
-class Timer {
+class Stopwatch {
  public:
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
