@@ -104,6 +104,7 @@ std::vector<std::size_t> blocks_to_read(std::span<const BlockScore> fused, std::
   for (std::size_t i = count; i < fused.size(); ++i)
     if (among(firsts, fused[i].block)) count = std::min(max, i + 1);
   std::vector<std::size_t> blocks;
+  blocks.reserve(count);
   for (std::size_t i = 0; i < count; ++i) blocks.push_back(fused[i].block);
   std::sort(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(alike), std::greater<>());
   // First choices beyond `max` take the last places; neither the best of all nor another first choice gives way.

@@ -63,7 +63,7 @@ class ScriptedEmbedder final : public Embedder {
 
 }  // namespace
 
-std::unique_ptr<Embedder> open_scripted_embedder(std::vector<std::vector<std::string>> synonyms) {
+std::unique_ptr<Embedder> open_scripted_embedder(const std::vector<std::vector<std::string>>& synonyms) {
   return std::make_unique<ScriptedEmbedder>(synonyms);
 }
 

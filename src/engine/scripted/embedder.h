@@ -10,6 +10,6 @@
 namespace modeld {
 
 /// Words of one group of `synonyms` (lower case) are one word to it. Never null.
-std::unique_ptr<Embedder> open_scripted_embedder(std::vector<std::vector<std::string>> synonyms = {});
+std::unique_ptr<Embedder> open_scripted_embedder(const std::vector<std::vector<std::string>>& synonyms = {});
 
 }  // namespace modeld
