@@ -5,17 +5,12 @@
 #include <random>
 #include <utility>
 
+#include "engine/scripted/lexicon.h"
+
 namespace modeld {
 namespace {
 
 constexpr std::size_t kDim = 256;
-
-// FNV-1a: fixed by definition, unlike std::hash.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return h;
-}
 
 class ScriptedEmbedder final : public Embedder {
  public:
@@ -54,7 +49,7 @@ class ScriptedEmbedder final : public Embedder {
     // Short words, mostly articles and prepositions, mean nothing.
     if (word.size() < 4) return;
     const auto same = meaning_.find(word);
-    std::mt19937_64 random(hash_of(same == meaning_.end() ? word : same->second));
+    std::mt19937_64 random(word_hash(same == meaning_.end() ? word : same->second));
     for (float& x : sum) x += (random() & 1U) != 0 ? 1.0F : -1.0F;
   }
 

@@ -22,14 +22,13 @@ bool in_word(char c) {
 
 Token byte_token(char c) { return static_cast<Token>(static_cast<unsigned char>(c)); }
 
-// FNV-1a: fixed by definition, unlike std::hash.
-std::uint64_t hash_of(std::string_view text) {
+}  // namespace
+
+std::uint64_t word_hash(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325U;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return h;
 }
-
-}  // namespace
 
 Lexicon::Lexicon(std::int32_t size) : size_(size), words_(static_cast<std::size_t>(size)) {
   MODELD_CHECK(size > kFirstWord);
@@ -75,7 +74,7 @@ void Lexicon::word(std::string_view text, std::vector<Token>& out) {
     for (const char c : text) out.push_back(byte_token(c));
     return;
   }
-  auto slot = static_cast<std::size_t>(hash_of(text) % slots);
+  auto slot = static_cast<std::size_t>(word_hash(text) % slots);
   while (!words_[slot + kFirstWord].empty()) slot = (slot + 1) % slots;
   words_[slot + kFirstWord] = text;
   const auto token = static_cast<Token>(slot) + kFirstWord;

@@ -19,6 +19,9 @@
 
 namespace modeld {
 
+/// FNV-1a: fixed by definition, unlike std::hash.
+std::uint64_t word_hash(std::string_view text);
+
 class Lexicon {
  public:
   /// Bytes are tokens 0 … 255; these follow, then words.
