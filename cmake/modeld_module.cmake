@@ -4,6 +4,10 @@
 function(modeld_flags target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
                                            -Wimplicit-fallthrough -Werror)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Clang takes libstdc++'s own std::stable_sort for a use of something deprecated.
+    target_compile_options(${target} PRIVATE -Wno-deprecated-declarations)
+  endif()
   if(MODELD_SANITIZE)
     list(JOIN MODELD_SANITIZE "," sanitizers)
     target_compile_options(${target} PRIVATE -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
