@@ -25,8 +25,6 @@ class Embedder {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Numbers in a vector.
   [[nodiscard]] virtual std::int32_t dim() const = 0;
-  /// Bytes of its weights and buffers.
-  [[nodiscard]] virtual std::int64_t bytes() const = 0;
   /// A vector of length 1 for each text, in their order. Of a text longer than the model's window the beginning counts.
   virtual Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts) = 0;
 };

@@ -45,8 +45,7 @@ void judge_forced(QuestionResult& result, const EvalItem& item, std::string answ
 
 void judge_free(QuestionResult& result, const EvalItem& item, std::string answer) {
   result.free_asked = true;
-  for (const std::string& wanted : item.answers)
-    if (answer_contains(answer, wanted)) result.free_right += 1.0 / static_cast<double>(item.answers.size());
+  result.free_right = share_contained(item, answer);
   result.free = std::move(answer);
 }
 

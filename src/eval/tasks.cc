@@ -162,15 +162,19 @@ std::string passages_around(const EvalText& text, const EvalItem& item, std::int
   return passages;
 }
 
+double share_contained(const EvalItem& item, std::string_view text) {
+  const auto right = std::count_if(item.answers.begin(), item.answers.end(),
+                                   [&](const std::string& answer) { return answer_contains(text, answer); });
+  return static_cast<double>(right) / static_cast<double>(item.answers.size());
+}
+
 double share_right(const EvalItem& item, std::string_view text) {
   if (item.answers.size() == 1) {
     // An answer may stand in quotes, as a literal does in source code.
     const std::size_t begin = text.find_first_not_of(" '\"`");
     return begin != std::string_view::npos && answer_begins(text.substr(begin), item.answers.front()) ? 1.0 : 0.0;
   }
-  const auto right = std::count_if(item.answers.begin(), item.answers.end(),
-                                   [&](const std::string& answer) { return answer_contains(text, answer); });
-  return static_cast<double>(right) / static_cast<double>(item.answers.size());
+  return share_contained(item, text);
 }
 
 Result<Question> forced_question(const Engine& engine, const EvalItem& item) {

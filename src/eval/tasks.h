@@ -103,6 +103,8 @@ Result<EvalText> locate(const Engine& engine, std::string name, PlantedText plan
 /// passages alone. Empty without evidence.
 std::string passages_around(const EvalText& text, const EvalItem& item, std::int64_t tokens);
 
+/// The share of an item's answers that stand anywhere in `text`.
+double share_contained(const EvalItem& item, std::string_view text);
 /// The share of an item's answers that `text` gives: one must come first (in quotes, perhaps), several may come in any
 /// order and with words between.
 double share_right(const EvalItem& item, std::string_view text);

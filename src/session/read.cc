@@ -20,9 +20,9 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
                                    const TextSink& sink, const CancelFlag* cancel) {
   MODELD_TRY(Relevance relevant, relevance(tokens, question, answer.seconds));
   Writing writing = begin_writing(question);
-  std::vector<std::size_t> given_up;  // candidates
+  std::vector<std::size_t> given_up;
   while (true) {
-    const bool looking = answer.returns < settings_.reread.returns && !relevant.search.numbers.empty();
+    const bool looking = answer.returns < settings_.reread.returns && !relevant.search.ranges.empty();
     MODELD_TRY(Reading reading, read(relevant, tokens, writing.kept(), looking, answer.seconds));
     const std::int32_t computed = tokens.size() + static_cast<std::int32_t>(writing.kept().size());
     const Look look{&question, &relevant.search, &reading, given_up};
@@ -43,13 +43,10 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
     }
     ++answer.returns;
     recomputed_since_ += computed;
-    const std::vector<std::size_t>& numbers = relevant.search.numbers;
-    for (const std::size_t b : reading.blocks)
-      given_up.push_back(
-          static_cast<std::size_t>(std::lower_bound(numbers.begin(), numbers.end(), b) - numbers.begin()));
+    given_up.insert(given_up.end(), reading.blocks.begin(), reading.blocks.end());
     std::fill(relevant.scores.begin(), relevant.scores.end(), 0.0);
-    relevant.scores[numbers[*better]] = 1.0;
-    relevant.blocks = {numbers[*better]};
+    relevant.scores[*better] = 1.0;
+    relevant.blocks = {*better};
     MODELD_TRY_VOID(put_back());
     MODELD_TRY_VOID(make_resident());
   }
@@ -163,12 +160,7 @@ std::optional<std::size_t> SessionImpl::better_block(const Look& look, const Wri
   std::vector<double> fused(ranked.fused.size(), 0.0);
   for (const BlockScore& block : ranked.fused) fused[block.block] = block.score;
   const std::vector<double> drawn = sum_of_heads(look.search->written);
-  std::vector<std::size_t> read;
-  for (std::size_t c = 0; c < look.search->numbers.size(); ++c) {
-    const auto& blocks = look.reading->blocks;
-    if (std::find(blocks.begin(), blocks.end(), look.search->numbers[c]) != blocks.end()) read.push_back(c);
-  }
-  return block_to_go_back_for({fused, drawn, read, look.given_up}, settings_.reread.margin);
+  return block_to_go_back_for({fused, drawn, look.reading->blocks, look.given_up}, settings_.reread.margin);
 }
 
 void SessionImpl::take_over(const Writing& writing, Answer& answer) {

@@ -68,10 +68,8 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
 
 Search SessionImpl::search(std::span<const HeadQueries> question) const {
   Search search;
-  for (std::size_t b = 0; b < blocks_done_; ++b) {
-    search.ranges.push_back(blocks_[b].range);
-    search.numbers.push_back(b);
-  }
+  search.ranges.reserve(blocks_done_);
+  for (std::size_t b = 0; b < blocks_done_; ++b) search.ranges.push_back(blocks_[b].range);
   search.asked = score_by_head(*index_, question, search.ranges, calibration_.rule);
   return search;
 }
@@ -83,11 +81,7 @@ Ranked SessionImpl::rank(const Search& search, std::string_view words) const {
     for (std::size_t c = 0; c < by_head[h].size(); ++c) by_head[h][c] = std::max(by_head[h][c], search.written[h][c]);
   }
   ranked.lists.push_back(sum_of_heads(by_head));
-  const std::vector<double> all = lexical_.score(words);
-  ScoreList by_words;
-  by_words.reserve(search.numbers.size());
-  for (const std::size_t b : search.numbers) by_words.push_back(all[b]);
-  ranked.lists.push_back(std::move(by_words));
+  ranked.lists.push_back(lexical_.score(words));
   if (!search.meaning.empty()) ranked.lists.push_back(search.meaning);
   ranked.fused = fuse_ranks(ranked.lists);
   return ranked;
@@ -117,11 +111,10 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
   relevance.search = search(probed);
   if (sentences_ != nullptr) {
     MODELD_TRY(const std::vector<std::vector<float>> meant, settings_.embedder->embed(std::array{question.text}));
-    const std::vector<double> all = sentences_->score(meant.front());
-    for (const std::size_t b : relevance.search.numbers) relevance.search.meaning.push_back(all[b]);
+    relevance.search.meaning = sentences_->score(meant.front());
   }
   const Ranked ranked = rank(relevance.search, question.text);
-  for (const BlockScore& one : ranked.fused) relevance.scores[relevance.search.numbers[one.block]] = one.score;
+  for (const BlockScore& one : ranked.fused) relevance.scores[one.block] = one.score;
   if (question.blocks) {
     const auto asked = static_cast<std::size_t>(std::max(0, *question.blocks));
     for (std::size_t i = 0; i < std::min(asked, ranked.fused.size()); ++i)
@@ -130,7 +123,6 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
     relevance.blocks =
         blocks_to_read(ranked.fused, ranked.lists, static_cast<std::size_t>(std::max(0, policy_.blocks)));
   }
-  for (std::size_t& block : relevance.blocks) block = relevance.search.numbers[block];
   seconds.scoring = scoring.seconds();
   return relevance;
 }

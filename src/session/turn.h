@@ -38,9 +38,8 @@ struct SetAside {
   std::size_t block = 0;
 };
 
-/// What is known of the blocks, by candidate.
+/// What is known of the blocks, one entry each.
 struct Search {
-  std::vector<std::size_t> numbers;  // of the blocks, ascending
   std::vector<StreamRange> ranges;
   std::vector<std::vector<double>> asked;    // how the question draws to them, by head
   std::vector<std::vector<double>> written;  // how what was written does

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/llama/backend.h"
+#include "engine/llama/llama_engine.h"
 #include "engine/llama/threads.h"
 
 namespace modeld {
@@ -18,17 +19,9 @@ namespace {
 /// Texts computed in one batch, at most.
 constexpr std::int32_t kTogether = 32;
 
-struct FreeModel {
-  void operator()(llama_model* model) const { llama_model_free(model); }
-};
-struct FreeContext {
-  void operator()(llama_context* context) const { llama_free(context); }
-};
-
 class LlamaEmbedder final : public Embedder {
  public:
-  LlamaEmbedder(std::unique_ptr<llama_model, FreeModel> model, std::unique_ptr<llama_context, FreeContext> context)
-      : model_(std::move(model)), context_(std::move(context)) {
+  LlamaEmbedder(ModelPtr model, ContextPtr context) : model_(std::move(model)), context_(std::move(context)) {
     std::array<char, 128> text{};
     if (llama_model_meta_val_str(model_.get(), "general.name", text.data(), text.size()) > 0) name_ = text.data();
     window_ = static_cast<std::int32_t>(llama_n_ubatch(context_.get()));
@@ -36,11 +29,9 @@ class LlamaEmbedder final : public Embedder {
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::int32_t dim() const override { return llama_model_n_embd(model_.get()); }
-  [[nodiscard]] std::int64_t bytes() const override {
-    return static_cast<std::int64_t>(llama_model_size(model_.get()));
-  }
 
   Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts) override {
+    if (failed_) return fail(ErrorCode::engine_poisoned, "The embedder failed before and is not used again.");
     std::vector<std::vector<float>> vectors;
     vectors.reserve(texts.size());
     Batch batch(window_);
@@ -99,11 +90,12 @@ class LlamaEmbedder final : public Embedder {
 
   Status flush(Batch& batch, std::vector<std::vector<float>>& vectors) {
     if (batch.texts == 0) return {};
-    if (llama_encode(context_.get(), batch.raw) != 0)
-      return fail(ErrorCode::engine_failed, fmt::format("The embedder failed ({}).", last_llama_error()));
+    failed_ = llama_encode(context_.get(), batch.raw) != 0;
+    if (failed_) return fail(ErrorCode::engine_failed, fmt::format("The embedder failed ({}).", last_llama_error()));
     for (std::int32_t text = 0; text < batch.texts; ++text) {
       const float* pooled = llama_get_embeddings_seq(context_.get(), text);
-      if (pooled == nullptr) return fail(ErrorCode::engine_failed, "The embedder gave no vector for a text.");
+      failed_ = pooled == nullptr;
+      if (failed_) return fail(ErrorCode::engine_failed, "The embedder gave no vector for a text.");
       std::vector<float> vector(pooled, pooled + dim());
       double square = 0.0;
       for (const float x : vector) square += double{x} * double{x};
@@ -115,8 +107,9 @@ class LlamaEmbedder final : public Embedder {
     return {};
   }
 
-  std::unique_ptr<llama_model, FreeModel> model_;
-  std::unique_ptr<llama_context, FreeContext> context_;
+  ModelPtr model_;
+  ContextPtr context_;
+  bool failed_ = false;
   std::string name_ = "embedder";
   std::int32_t window_ = 0;
 };
@@ -130,15 +123,7 @@ Result<std::unique_ptr<Embedder>> open_llama_embedder(const std::filesystem::pat
     return fail(ErrorCode::file_missing, fmt::format("There is no embedder {}. Check the name.", gguf.string()));
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = 0;
-  std::unique_ptr<llama_model, FreeModel> model;
-  try {
-    model.reset(llama_model_load_from_file(gguf.c_str(), params));
-  } catch (const std::exception& e) {
-    return fail(ErrorCode::model_load_failed, fmt::format("llama.cpp cannot load {} ({}).", gguf.string(), e.what()));
-  }
-  if (model == nullptr)
-    return fail(ErrorCode::model_load_failed,
-                fmt::format("llama.cpp cannot load {} ({}).", gguf.string(), last_llama_error()));
+  MODELD_TRY(ModelPtr model, load_weights(gguf, params));
   llama_context_params context_params = llama_context_default_params();
   // Attention looks both ways, so that a text must be computed in one piece: no batch is longer than the window.
   const auto window = static_cast<std::uint32_t>(std::min(512, llama_model_n_ctx_train(model.get())));
@@ -150,7 +135,7 @@ Result<std::unique_ptr<Embedder>> open_llama_embedder(const std::filesystem::pat
   const std::int32_t count = thread_counts(threads).prefill;
   context_params.n_threads = count;
   context_params.n_threads_batch = count;
-  std::unique_ptr<llama_context, FreeContext> context(llama_init_from_model(model.get(), context_params));
+  ContextPtr context(llama_init_from_model(model.get(), context_params));
   if (context == nullptr)
     return fail(ErrorCode::model_load_failed,
                 fmt::format("llama.cpp cannot use {} ({}).", gguf.string(), last_llama_error()));

@@ -35,6 +35,10 @@ struct FreeContext {
   void operator()(llama_context* context) const { llama_free(context); }
 };
 using ModelPtr = std::unique_ptr<llama_model, FreeModel>;
+using ContextPtr = std::unique_ptr<llama_context, FreeContext>;
+
+/// Loads a file's weights. Errors: model_load_failed with what llama.cpp said.
+Result<ModelPtr> load_weights(const std::filesystem::path& gguf, const llama_model_params& params);
 
 class LlamaEngine final : public Engine {
  public:

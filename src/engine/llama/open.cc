@@ -75,18 +75,24 @@ Result<ModelPtr> load(const std::filesystem::path& gguf, const LlamaOptions& opt
   params.use_extra_bufts = options.repack;
   params.progress_callback = on_progress;
   params.progress_callback_user_data = const_cast<Loading*>(&loading);
+  Result<ModelPtr> model = load_weights(gguf, params);
+  if (!model && loading.cancel != nullptr && loading.cancel->requested())
+    return fail(ErrorCode::cancelled, "Cancelled.");
+  return model;
+}
+
+}  // namespace
+
+Result<ModelPtr> load_weights(const std::filesystem::path& gguf, const llama_model_params& params) {
   try {
     ModelPtr model(llama_model_load_from_file(gguf.c_str(), params));
     if (model != nullptr) return model;
   } catch (const std::exception& e) {
     return fail(ErrorCode::model_load_failed, fmt::format("llama.cpp cannot load {} ({}).", gguf.string(), e.what()));
   }
-  if (loading.cancel != nullptr && loading.cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled.");
   return fail(ErrorCode::model_load_failed,
               fmt::format("llama.cpp cannot load {} ({}).", gguf.string(), last_llama_error()));
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Engine>> open_llama(const std::filesystem::path& gguf, const LlamaOptions& options,
                                            const ProgressSink& progress, const CancelFlag* cancel) {

@@ -66,7 +66,7 @@ class PlainLlama final : public PlainModel {
 
  private:
   ModelPtr model_;
-  std::unique_ptr<llama_context, FreeContext> context_;
+  ContextPtr context_;
 };
 
 }  // namespace
@@ -75,11 +75,7 @@ Result<std::unique_ptr<PlainModel>> open_plain_llama(const std::filesystem::path
   start_llama_backend();
   llama_model_params params = llama_model_default_params();
   params.use_extra_bufts = true;
-  ModelPtr model(llama_model_load_from_file(gguf.c_str(), params));
-  if (model == nullptr) {
-    return fail(ErrorCode::model_load_failed,
-                fmt::format("llama.cpp cannot load {} ({}).", gguf.string(), last_llama_error()));
-  }
+  MODELD_TRY(ModelPtr model, load_weights(gguf, params));
   return std::make_unique<PlainLlama>(std::move(model));
 }
 

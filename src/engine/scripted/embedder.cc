@@ -21,7 +21,6 @@ class ScriptedEmbedder final : public Embedder {
 
   [[nodiscard]] std::string name() const override { return "scripted"; }
   [[nodiscard]] std::int32_t dim() const override { return kDim; }
-  [[nodiscard]] std::int64_t bytes() const override { return 0; }
   Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts) override {
     std::vector<std::vector<float>> vectors;
     vectors.reserve(texts.size());
