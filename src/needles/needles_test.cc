@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/digest.h"
 #include "needles/pairs.h"
 
 namespace modeld {
@@ -60,6 +61,24 @@ TEST(Pairs, AllKeysDifferAndEachSentenceStatesItsValueAlone) {
     EXPECT_EQ(make_pairs(style, 3, 7)[2].sentence, make_pairs(style, 5, 7)[2].sentence);
     EXPECT_NE(make_pairs(style, 3, 7)[2].sentence, make_pairs(style, 3, 8)[2].sentence);
   }
+}
+
+// What is measured on one machine is measured again on another: each compiler and each standard library must draw the
+// same text. Whoever changes the tables or the grammar puts the new digests here.
+TEST(Needles, ASeedGivesTheSameTextWithEveryCompiler) {
+  EXPECT_EQ(Hasher().text(filler_prose(60'000, 1)).finish().hex(), "a8615c947834aa9014f2ba270a6b1add");
+  Hasher planted;
+  for (const NeedleKind kind : kKinds) {
+    for (const Needle& needle : make_needles(kind, needles_max(kind), 7)) {
+      planted.text(needle.sentence).text(needle.question).text(needle.answer);
+    }
+  }
+  EXPECT_EQ(planted.finish().hex(), "31483ad406dc911d309a74e0fcf1e369");
+  Hasher pairs;
+  for (const PairStyle style : {PairStyle::json, PairStyle::lines}) {
+    for (const Needle& pair : make_pairs(style, 50, 7)) pairs.text(pair.sentence).text(pair.question);
+  }
+  EXPECT_EQ(pairs.finish().hex(), "6ec7cd80244c942977e04c7ff25a8f98");
 }
 
 TEST(Needles, EveryNeedleStatesItsAnswerInTheSentenceAndNotInTheQuestion) {

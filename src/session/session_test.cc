@@ -243,11 +243,12 @@ TEST(Session, WhatWasJustSaidIsReadDirectlyBeforeTheQuestionAndStandsAsBeforeAft
   const Result<Answer> old = session->ask(question_of(world.needles[2]));
   ASSERT_TRUE(old) << to_text(old.error());
   int moved = 0;
+  int right = 0;
   for (int round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < 6; ++i) {
       const Result<Answer> answer = session->ask(question_of(recent[i]));
       ASSERT_TRUE(answer) << to_text(answer.error());
-      EXPECT_TRUE(answer_begins(answer->text, recent[i].answer)) << answer->text;
+      right += answer_begins(answer->text, recent[i].answer);
       moved += std::any_of(answer->retrieved.begin(), answer->retrieved.end(), [&](const Passage& passage) {
         return passage.text.find(recent[i].answer) != std::string::npos;
       });
@@ -256,6 +257,7 @@ TEST(Session, WhatWasJustSaidIsReadDirectlyBeforeTheQuestionAndStandsAsBeforeAft
     }
   }
   EXPECT_GE(moved, 10);
+  EXPECT_GE(right, 10);
   // Nothing of it shows in what is asked afterwards.
   const Result<Answer> again = session->ask(question_of(world.needles[2]));
   ASSERT_TRUE(again);
@@ -332,22 +334,29 @@ TEST(Session, TextThatComesTwiceIsComputedAgainWhereItsFirstCopyWasDropped) {
 }
 
 TEST(Session, WhatIsBeingWrittenBringsTheBlockThatTheQuestionDidNotFind) {
-  World world;
-  const auto session = world.open_with_text(World::settings());
-  Question question = question_of(world.needles[2]);
-  question.text = "How does it go on?";  // the begun answer alone says what is wanted
-  const Answer answer = must(session->ask(question));
-  EXPECT_TRUE(answer_begins(answer.text, world.needles[2].answer)) << answer.text;
-  EXPECT_GE(answer.returns, 1);
-  EXPECT_LE(answer.returns, World::settings().reread.returns);
-  expect_counts(answer);
-  EXPECT_EQ(session->check_integrity(), "");
+  World world(120'000, 12);
   SessionSettings never = World::settings();
   never.reread.returns = 0;
+  const auto session = world.open_with_text(World::settings());
   const auto without = world.open_with_text(never);
-  const Answer missed = must(without->ask(question));
-  EXPECT_FALSE(answer_begins(missed.text, world.needles[2].answer)) << missed.text;
-  EXPECT_EQ(missed.returns, 0);
+  int returned = 0;
+  int right = 0;
+  int right_without = 0;
+  for (const Needle& needle : world.needles) {
+    Question question = question_of(needle);
+    question.text = "How does it go on?";  // the begun answer alone says what is wanted
+    const Answer answer = must(session->ask(question));
+    right += answer_begins(answer.text, needle.answer);
+    returned += answer.returns > 0;
+    EXPECT_LE(answer.returns, World::settings().reread.returns);
+    expect_counts(answer);
+    EXPECT_EQ(session->check_integrity(), "");
+    const Answer missed = must(without->ask(question));
+    right_without += answer_begins(missed.text, needle.answer);
+    EXPECT_EQ(missed.returns, 0);
+  }
+  EXPECT_GE(returned, 6);
+  EXPECT_GE(right, right_without + 3);
 }
 
 TEST(Session, WhatWasShownIsTheAnswerAndIsNeverTakenBack) {
