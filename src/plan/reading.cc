@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace modeld {
 namespace {
@@ -52,7 +53,24 @@ Status check_arguments(const ReadingPolicy& policy, std::int32_t hot, std::int32
   return {};
 }
 
+double share_of(const PolicyScore& score) {
+  return score.asked == 0 ? 0.0 : static_cast<double>(score.right) / static_cast<double>(score.asked);
+}
+double variance_of(const PolicyScore& score) {
+  const double share = share_of(score);
+  return share * (1.0 - share) / std::max(1.0, static_cast<double>(score.asked));
+}
+
 }  // namespace
+
+std::size_t choose_policy(std::span<const PolicyScore> scores, std::size_t safe) {
+  const auto best = std::max_element(scores.begin(), scores.end(), [](const PolicyScore& a, const PolicyScore& b) {
+    return share_of(a) < share_of(b);
+  });
+  const double ahead = share_of(*best) - share_of(scores[safe]);
+  const double error = std::sqrt(variance_of(*best) + variance_of(scores[safe]));
+  return ahead > error ? static_cast<std::size_t>(best - scores.begin()) : safe;
+}
 
 Result<TurnShape> shape_turn(const ReadingPolicy& policy, std::int32_t hot_tokens, std::int32_t question_tokens,
                              std::int32_t reserve_tokens, std::int32_t block_tokens_max) {

@@ -1,7 +1,9 @@
 // The reading policy: how retrieved blocks are read. Measured per model by calibration; the default is safe until then.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "plan/placement.h"
 #include "stream/manifest.h"
@@ -25,6 +27,16 @@ struct ReadingPolicy {
 
   friend bool operator==(const ReadingPolicy&, const ReadingPolicy&) = default;
 };
+
+/// What a policy was measured to do.
+struct PolicyScore {
+  std::int32_t right = 0;
+  std::int32_t asked = 0;
+};
+/// Which of several measured policies to use: the best, if it is better than `safe` by more than one standard error of
+/// their difference (binomial, independent); else `safe`. A handful of questions must not talk a model out of what has
+/// held for many. Of equals the first. REQUIRES safe < scores.size(), and 0 ≤ right ≤ asked.
+std::size_t choose_policy(std::span<const PolicyScore> scores, std::size_t safe);
 
 /// How a turn is divided: derived from the hot budget, the policy and the question.
 struct TurnShape {

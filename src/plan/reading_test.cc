@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 namespace modeld {
 namespace {
@@ -31,6 +33,27 @@ struct Asked {
 
 std::int32_t answer_tokens(const TurnShape& shape) {
   return shape.sinks + shape.recent + shape.blocks * kBlockMax + shape.question + shape.reserve;
+}
+
+RC_GTEST_PROP(ChoosePolicy, TheSafeOneGivesWayOnlyToABetterOne, ()) {
+  const auto asked = *rc::gen::inRange(1, 200);
+  const auto right = *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, asked + 1)));
+  const auto safe = *rc::gen::inRange<std::size_t>(0, right.size());
+  std::vector<PolicyScore> scores;
+  for (const int one : right) scores.push_back({one, asked});
+  const std::size_t chosen = choose_policy(scores, safe);
+  if (chosen != safe) {
+    RC_ASSERT(scores[chosen].right > scores[safe].right);
+    RC_ASSERT(scores[chosen].right == *std::max_element(right.begin(), right.end()));
+  }
+}
+
+TEST(ChoosePolicy, AFewQuestionsMoreAreChanceAndManyAreNot) {
+  const auto chosen = [](PolicyScore safe, PolicyScore other) { return choose_policy(std::array{safe, other}, 0); };
+  EXPECT_EQ(chosen({14, 24}, {16, 24}), 0U);
+  EXPECT_EQ(chosen({14, 24}, {19, 24}), 1U);
+  EXPECT_EQ(chosen({140, 240}, {160, 240}), 1U);
+  EXPECT_EQ(chosen({0, 0}, {0, 24}), 0U);
 }
 
 RC_GTEST_PROP(TurnShape, CellsHoldTheAnswerAndOneLaneWithinTheHotBudget, ()) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <random>
 
 #include "needles/needles.h"
+#include "needles/random.h"
 #include "session/calibrate.h"
 #include "session/session.h"
 
@@ -24,9 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Choices that differ from `base` in how blocks are computed; cheapest first, so that ties go to the cheaper one.
+// Of each list the first is what is kept unless another is clearly better.
+
+/// Choices that differ from `base` in how blocks are computed.
 std::vector<ReadingPolicy> origins(const ReadingPolicy& base) {
-  std::vector<ReadingPolicy> result;
+  std::vector<ReadingPolicy> result = {base};
   const auto add = [&](KvOrigin origin, std::int32_t run_up, std::int32_t window) {
     ReadingPolicy policy = base;
     policy.origin = origin;
@@ -36,15 +38,14 @@ std::vector<ReadingPolicy> origins(const ReadingPolicy& base) {
   };
   const ReadingPolicy safe;
   add(KvOrigin::isolated, 0, safe.stream_window);
-  add(KvOrigin::isolated, safe.run_up, safe.stream_window);
   add(KvOrigin::streamed, safe.run_up, 512);
   add(KvOrigin::streamed, safe.run_up, 1024);
   return result;
 }
 
 std::vector<ReadingPolicy> block_counts(const ReadingPolicy& base) {
-  std::vector<ReadingPolicy> result;
-  for (const std::int32_t blocks : {1, 2, 4, 8}) {
+  std::vector<ReadingPolicy> result = {base};
+  for (const std::int32_t blocks : {1, 2, 8}) {
     result.push_back(base);
     result.back().blocks = blocks;
   }
@@ -52,12 +53,9 @@ std::vector<ReadingPolicy> block_counts(const ReadingPolicy& base) {
 }
 
 std::vector<ReadingPolicy> orders(const ReadingPolicy& base) {
-  std::vector<ReadingPolicy> result;
-  for (const BlockOrder order : {BlockOrder::best_last, BlockOrder::best_first}) {
-    result.push_back(base);
-    result.back().order = order;
-  }
-  return result;
+  ReadingPolicy other = base;
+  other.order = base.order == BlockOrder::best_last ? BlockOrder::best_first : BlockOrder::best_last;
+  return {base, other};
 }
 
 class ReadingSearch {
@@ -82,7 +80,7 @@ class ReadingSearch {
   Result<bool> measure_all(std::span<const ReadingPolicy> choices);
   Result<std::unique_ptr<Session>> ingest(ColdStore& store, const ReadingPolicy& policy);
   Result<Calibration::Row> ask_all(Session& session, const ReadingPolicy& policy);
-  /// The best of `choices`; nothing when the time ran out before all were measured.
+  /// The one of `choices` to go on with; nothing when the time ran out before all were measured.
   Result<std::optional<ReadingPolicy>> best_of(const std::vector<ReadingPolicy>& choices);
 
   Engine& engine_;
@@ -111,8 +109,7 @@ Status ReadingSearch::write_stream() {
     const std::vector<Needle> made = make_needles(kind, count, settings_.seed + 1000);
     needles.insert(needles.end(), made.begin(), made.end());
   }
-  std::mt19937_64 random(settings_.seed + 1001);
-  std::shuffle(needles.begin(), needles.end(), random);
+  SeededRandom(settings_.seed + 1001).shuffle(needles);
   std::vector<double> depths;
   depths.reserve(needles.size());
   for (std::size_t i = 0; i < needles.size(); ++i)
@@ -192,12 +189,12 @@ Result<bool> ReadingSearch::measure_all(std::span<const ReadingPolicy> choices) 
 Result<std::optional<ReadingPolicy>> ReadingSearch::best_of(const std::vector<ReadingPolicy>& choices) {
   MODELD_TRY(const bool complete, measure_all(choices));
   if (!complete) return std::nullopt;
-  const Calibration::Row* best = nullptr;
+  std::vector<PolicyScore> scores;
   for (const ReadingPolicy& policy : choices) {
     const Calibration::Row* row = find_row(policy);
-    if (best == nullptr || row->right > best->right) best = row;
+    scores.push_back({row->right, row->asked});
   }
-  return best->policy;
+  return choices[choose_policy(scores, 0)];
 }
 
 Status ReadingSearch::run() {
