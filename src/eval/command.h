@@ -30,6 +30,8 @@ struct EvalOptions {
   bool pairs = false;
   /// Also texts of repeated filler with numbers and chains of variables.
   bool noise = false;
+  /// Also lists of words, asked as a whole: the most common words of a numbered list, the most frequent coded words.
+  bool words = false;
   /// Positions of the pass key in repeated filler, each a text of its own; 0: no such task.
   std::int32_t passkeys = 10;
   /// Length of each text.

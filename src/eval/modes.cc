@@ -162,6 +162,8 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
 
 std::vector<std::string_view> eval_modes() { return {kFresh, kOurs, kSinksRecent, kTruncated, kDense, kOracle}; }
 
+bool has_meaning(std::string_view mode, bool whole_text) { return !whole_text || (mode != kFresh && mode != kOracle); }
+
 std::string task_name(const EvalText& text, std::string_view kind) { return fmt::format("{}.{}", text.name, kind); }
 
 std::string parameters_of(const EvalJob& job, std::string_view mode) {

@@ -24,6 +24,8 @@ inline constexpr std::string_view kDense = "dense";
 inline constexpr std::string_view kOracle = "oracle";
 /// All modes, as options name them.
 std::vector<std::string_view> eval_modes();
+/// Whether a mode can be asked about the whole text: there is no passage that it could be given.
+bool has_meaning(std::string_view mode, bool whole_text);
 
 /// Tokens of the passage that a question is asked of in mode fresh.
 inline constexpr std::int64_t kPassageTokens = 300;
