@@ -74,7 +74,8 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command
-      .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
+      .add_option("--modes", eval.modes,
+                  "Some of fresh, ours, map, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
   command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 0)")
       ->check(whole_number_of_at_least(0))

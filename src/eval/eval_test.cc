@@ -257,7 +257,7 @@ TEST(Eval, AQuestionAboutTheWholeTextHasNoCellInModesThatReadOnePassage) {
   ASSERT_TRUE(status) << to_text(status.error());
   const std::string report = read(options.output / "report.md");
   for (const char* task : {"common.words", "frequent.words"}) {
-    for (const char* mode : {"ours", "sinks+recent", "truncated", "dense-2048"})
+    for (const char* mode : {"ours", "map", "sinks+recent", "truncated", "dense-2048"})
       EXPECT_NE(report.find(fmt::format("| {} | 4096 | {} | 2 |", task, mode)), std::string::npos) << report;
     for (const char* mode : {"fresh", "oracle"})
       EXPECT_EQ(report.find(fmt::format("| {} | 4096 | {} |", task, mode)), std::string::npos) << report;
