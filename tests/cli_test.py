@@ -221,6 +221,20 @@ class WithAModel(Case):
         self.assertTrue(lisbon, answers[0]["retrieved"])
         self.assertEqual(lisbon[0]["source"], str(text))
 
+    def test_a_pass_over_the_whole_text(self):
+        done = run(*self.ask(self.text(lines=160, at=60), "--map", "--context", "focus", "--hot", "2048",
+                             "--answer-tokens", "24", "--json", "What is the access code for Lisbon?"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"A pass over the whole text: ", done.stderr)
+        answer = json.loads(done.stdout)
+        self.check_answer(answer)
+        self.assertEqual(answer["attended_tokens"], answer["prompt_tokens"])
+        parts = answer["map"]["parts"]
+        self.assertGreaterEqual(len(parts), 2)
+        for before, after in zip(parts, parts[1:]):
+            self.assertEqual(before["end"], after["start"])
+        self.assertEqual(answer["map"]["read_tokens"], parts[-1]["end"] - parts[0]["start"])
+
     def test_plain_answer_from_standard_input(self):
         done = run(*self.ask("-", "--answer-tokens", "8", "What is the code?"), stdin=(self.FACT + "\n").encode())
         self.assertEqual(done.returncode, 0, done.stderr)

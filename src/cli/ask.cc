@@ -32,6 +32,7 @@ struct AskOptions {
   ContextMode context = ContextMode::auto_;
   std::int32_t answer_tokens = 256;
   Sampling sampling;
+  bool map = false;
   bool json = false;
   bool quiet = false;
   std::string question;
@@ -140,6 +141,7 @@ class AskRun {
     MODELD_TRY_VOID(check_questions());
     MODELD_TRY(calibration_, ready_calibration(*model_.engine, options_.choice, display_));
     MODELD_TRY_VOID(open_session(parts));
+    if (!many()) MODELD_TRY_VOID(tell_pass(question_of(questions_.front())));
     MODELD_TRY_VOID(session_->ingest(display_.sink(), &interrupt_flag()));
     display_.finish();
     return {};
@@ -212,12 +214,19 @@ class AskRun {
     return status;
   }
 
-  Status answer(const std::string& text) {
+  [[nodiscard]] Question question_of(const std::string& text) const {
     Question question;
     question.text = text;
     question.answer_tokens_max = options_.answer_tokens;
     question.sampling = options_.sampling;
     question.stop_at_line_end = !model_.engine->geometry().has_chat_template;
+    question.map = options_.map;
+    return question;
+  }
+
+  Status answer(const std::string& text) {
+    const Question question = question_of(text);
+    if (many()) MODELD_TRY_VOID(tell_pass(question));
     const TextSink stream = [this](std::string_view piece) {
       display_.finish();
       fmt::print("{}", piece);
@@ -232,6 +241,20 @@ class AskRun {
       fmt::print("\n\n{}", answer_report(answer));
     }
     std::fflush(stdout);
+    return {};
+  }
+
+  // A pass costs more than an ordinary question: what it takes is said before anything is computed for it.
+  Status tell_pass(const Question& question) {
+    if (!question.map) return {};
+    MODELD_TRY(const MapReducePlan plan, session_->plan_map(question));
+    if (plan.parts.empty()) return {};
+    display_.note(
+        fmt::format("A pass over the whole text: {} tokens read in {} parts, at most {} computed and {} "
+                    "written; {} of putting partial answers together.",
+                    count_text(plan.read_tokens), count_text(static_cast<std::int64_t>(plan.parts.size())),
+                    count_text(plan.computed_tokens), count_text(plan.written_tokens),
+                    plan.rounds.size() == 1 ? "1 round" : fmt::format("{} rounds", plan.rounds.size())));
     return {};
   }
 
@@ -286,6 +309,10 @@ Command add_ask(CLI::App& app) {
   command->add_option("--answer-tokens", options->answer_tokens, "Longest answer (default 256)")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
+  command->add_flag("--map", options->map,
+                    "For questions about the whole text (how often, which most, a summary): reads all of it part by "
+                    "part, asks each part, and answers from the partial answers. Costs a pass over the whole text for "
+                    "each question");
   add_sampling_flags(*command, *options);
   add_threads_flag(*command, options->choice);
   command

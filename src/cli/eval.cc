@@ -62,6 +62,8 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       ->type_name("N");
   command.add_flag("--pairs", eval.pairs, "Texts of nothing but keys and values, too: UUIDs in JSON, numbers by name");
   command.add_flag("--noise", eval.noise, "Texts of repeated filler with numbers and chains of variables, too");
+  command.add_flag("--words", eval.words,
+                   "Lists of words, too: which are the most common? (a question about the whole text)");
   command.add_option("--passkeys", eval.passkeys, "Texts with a pass key in repeated filler (default 10; 0: none)")
       ->check(whole_number_of_at_least(0))
       ->type_name("N");
@@ -72,7 +74,8 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       ->check(whole_number_of_at_least(1))
       ->type_name("N");
   command
-      .add_option("--modes", eval.modes, "Some of fresh, ours, sinks+recent, truncated, dense, oracle (default: all)")
+      .add_option("--modes", eval.modes,
+                  "Some of fresh, ours, map, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
   command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 0)")
       ->check(whole_number_of_at_least(0))

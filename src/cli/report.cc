@@ -22,12 +22,44 @@ std::string passage_line(const Passage& passage) {
                      passage.range.begin.get(), passage.range.end.get(), to_text(passage.origin));
 }
 
+std::string map_lines(const MapReport& map) {
+  std::string text = fmt::format("The whole text was read in {} parts, and each asked; their answers:\n",
+                                 count_text(static_cast<std::int64_t>(map.parts.size())));
+  for (const PartialAnswer& part : map.parts) {
+    std::string line = part.text.substr(0, part.text.find('\n'));
+    if (line.size() < part.text.size()) line += " …";
+    text += fmt::format("  {}, lines {}-{}: {}\n", part.source, part.line_begin, part.line_end, line);
+  }
+  return text + fmt::format("Pass      {} tokens read, {} computed, {} written; {} of putting answers together\n",
+                            count_text(map.read_tokens), count_text(map.computed_tokens),
+                            count_text(map.written_tokens),
+                            map.rounds == 1 ? "1 round" : fmt::format("{} rounds", map.rounds));
+}
+
+Json map_json(const MapReport& map) {
+  Json parts = Json::array();
+  for (const PartialAnswer& part : map.parts)
+    parts.push_back({{"start", part.range.begin.get()},
+                     {"end", part.range.end.get()},
+                     {"source", part.source},
+                     {"lines", {part.line_begin, part.line_end}},
+                     {"answer", part.text}});
+  return {{"parts", parts},
+          {"rounds", map.rounds},
+          {"read_tokens", map.read_tokens},
+          {"computed_tokens", map.computed_tokens},
+          {"written_tokens", map.written_tokens},
+          {"partial_seconds", map.partial_seconds}};
+}
+
 }  // namespace
 
 std::string answer_report(const Answer& answer) {
   std::string text;
   if (answer.exact) {
     text += "The whole text fits the window and was attended densely: no passages were chosen.\n";
+  } else if (answer.map) {
+    text += map_lines(*answer.map);
   } else if (answer.retrieved.empty()) {
     text += "No passage was read beside the start and the end of the text.\n";
   } else {
@@ -79,6 +111,7 @@ std::string answer_json(const Answer& answer, std::string_view question) {
                                  {"source", passage.source},
                                  {"lines", {passage.line_begin, passage.line_end}},
                                  {"origin", to_text(passage.origin)}});
+  if (answer.map) json["map"] = map_json(*answer.map);
   json["ttft_ms"] = answer.ttft_ms;
   json["prefill_tokens_per_second"] = answer.prefill_tokens_per_second;
   json["decode_ms_per_token"] = answer.decode_ms_per_token;

@@ -37,6 +37,34 @@ TEST(AnswerJson, IsOneLineWithTheDocumentedFields) {
   EXPECT_EQ(json["retrieved"][0], expected);
 }
 
+Answer map_example() {
+  Answer answer = example();
+  answer.retrieved.clear();
+  MapReport& map = answer.map.emplace();
+  map.parts.push_back({{StreamPos(64), StreamPos(1800)}, "a.txt", 1, 90, "The code is 5520\nand so on"});
+  map.parts.push_back({{StreamPos(1800), StreamPos(3000)}, "a.txt", 90, 140, "There is none."});
+  map.rounds = 1;
+  map.read_tokens = 2936;
+  return answer;
+}
+
+TEST(AnswerJson, HoldsThePassOverTheWholeTextOnlyWhereThereWasOne) {
+  EXPECT_FALSE(nlohmann::json::parse(answer_json(example(), "")).contains("map"));
+  const auto map = nlohmann::json::parse(answer_json(map_example(), ""))["map"];
+  EXPECT_EQ(map["rounds"], 1);
+  EXPECT_EQ(map["read_tokens"], 2936);
+  ASSERT_EQ(map["parts"].size(), 2U);
+  EXPECT_EQ(map["parts"][0], nlohmann::json::parse(R"({"start":64,"end":1800,"source":"a.txt","lines":[1,90],)"
+                                                   R"("answer":"The code is 5520\nand so on"})"));
+}
+
+TEST(AnswerReport, GivesEachPartOfAPassOneLine) {
+  const std::string report = answer_report(map_example());
+  EXPECT_NE(report.find("  a.txt, lines 1-90: The code is 5520 …\n"), std::string::npos) << report;
+  EXPECT_NE(report.find("  a.txt, lines 90-140: There is none.\n"), std::string::npos) << report;
+  EXPECT_NE(report.find("read in 2 parts"), std::string::npos) << report;
+}
+
 TEST(AnswerJson, NamesTheQuestionWhereThereAreMany) {
   EXPECT_EQ(nlohmann::json::parse(answer_json(example(), "Why?"))["question"], "Why?");
 }

@@ -30,6 +30,8 @@ struct EvalOptions {
   bool pairs = false;
   /// Also texts of repeated filler with numbers and chains of variables.
   bool noise = false;
+  /// Also lists of words, asked as a whole: the most common words of a numbered list, the most frequent coded words.
+  bool words = false;
   /// Positions of the pass key in repeated filler, each a text of its own; 0: no such task.
   std::int32_t passkeys = 10;
   /// Length of each text.
@@ -44,7 +46,7 @@ struct EvalOptions {
   /// Questions a text for the dense modes, and their lengths; the text cut to the window takes as many a kind.
   std::int32_t dense_questions = 20;
   std::vector<std::int32_t> dense_tokens = {12288, 16384};
-  /// "fresh", "ours", "sinks+recent", "truncated", "dense", "oracle"; empty: all.
+  /// "fresh", "ours", "map", "sinks+recent", "truncated", "dense", "oracle"; empty: all.
   std::vector<std::string> modes;
   /// Questions a kind that are also answered freely, for fresh and ours; 0: none.
   std::int32_t free_questions = 20;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -225,6 +226,41 @@ TEST(EvalTasks, PairsAreWholeLinesWithKeysOfTheirOwnSpreadOverTheText) {
     EXPECT_EQ(make_pairs_text(*engine, "pairs", style, 4096, 16, 3)->text, text.text);
     EXPECT_NE(make_pairs_text(*engine, "pairs", style, 4096, 16, 4)->text, text.text);
     EXPECT_EQ(text.text.ends_with("\"\n}\n"), style == PairStyle::json);
+  }
+}
+
+TEST(EvalTasks, WordListsAreAsLongAsAskedForAndAboutTheWholeText) {
+  const auto engine = small_engine();
+  for (const WordStyle style : {WordStyle::common, WordStyle::frequent}) {
+    const auto made = make_words_text(*engine, "w", style, 4096, 3);
+    ASSERT_TRUE(made) << to_text(made.error());
+    EXPECT_LE(made->offsets.tokens.size(), 4096U);
+    EXPECT_GE(made->offsets.tokens.size(), 3900U);
+    ASSERT_EQ(made->items.size(), 1U);
+    EXPECT_TRUE(made->items[0].evidence.empty());
+    for (const std::string& answer : made->items[0].answers) EXPECT_TRUE(answer_contains(made->text, answer));
+    EXPECT_EQ(made->text, make_words_text(*engine, "w", style, 4096, 3)->text);
+    EXPECT_EQ(make_words_text(*engine, "w", style, 64, 3).error().code, ErrorCode::bad_argument);
+  }
+}
+
+TEST(Eval, AQuestionAboutTheWholeTextHasNoCellInModesThatReadOnePassage) {
+  const Folder folder;
+  EvalOptions options = small_options(folder);
+  options.text.clear();
+  options.words = true;
+  options.texts = 2;
+  options.tokens = 4096;
+  options.dense_tokens = {2048};
+  const auto engine = small_engine();
+  const Status status = run_eval(*engine, scripted_calibration(), options, {});
+  ASSERT_TRUE(status) << to_text(status.error());
+  const std::string report = read(options.output / "report.md");
+  for (const char* task : {"common.words", "frequent.words"}) {
+    for (const char* mode : {"ours", "map", "sinks+recent", "truncated", "dense-2048"})
+      EXPECT_NE(report.find(fmt::format("| {} | 4096 | {} | 2 |", task, mode)), std::string::npos) << report;
+    for (const char* mode : {"fresh", "oracle"})
+      EXPECT_EQ(report.find(fmt::format("| {} | 4096 | {} |", task, mode)), std::string::npos) << report;
   }
 }
 

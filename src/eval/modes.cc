@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::size_t kRanked = 16;
 
-bool is_session_mode(std::string_view mode) { return mode == kOurs || mode == kSinksRecent || mode == kOracle; }
+bool is_session_mode(std::string_view mode) {
+  return mode == kOurs || mode == kMap || mode == kSinksRecent || mode == kOracle;
+}
 
 std::vector<std::size_t> items_of(const EvalText& text, std::string_view task) {
   std::vector<std::size_t> items;
@@ -85,6 +87,9 @@ class SessionModes {
     QuestionResult result = start(item);
     MODELD_TRY(Question question, forced_question(job_.engine, item));
     question.retrieve = mode != kSinksRecent;
+    question.map = mode == kMap;
+    // A part may hold as much of what is asked for as the whole.
+    question.partial_tokens_max = question.answer_tokens_max;
     if (mode == kOracle) question.oracle = truth_[i].sentences;
     const Stopwatch watch;
     MODELD_TRY(Answer forced, session_.ask(question, {}, {}, job_.cancel));
@@ -160,7 +165,11 @@ Status ask_dense(const EvalJob& job, DenseRunner& runner, Cell cell) {
 
 }  // namespace
 
-std::vector<std::string_view> eval_modes() { return {kFresh, kOurs, kSinksRecent, kTruncated, kDense, kOracle}; }
+std::vector<std::string_view> eval_modes() { return {kFresh, kOurs, kMap, kSinksRecent, kTruncated, kDense, kOracle}; }
+
+bool has_meaning(std::string_view mode, bool whole_text) {
+  return whole_text ? mode != kFresh && mode != kOracle : mode != kMap;
+}
 
 std::string task_name(const EvalText& text, std::string_view kind) { return fmt::format("{}.{}", text.name, kind); }
 

@@ -22,8 +22,12 @@ inline constexpr std::string_view kSinksRecent = "sinks+recent";
 inline constexpr std::string_view kTruncated = "truncated";
 inline constexpr std::string_view kDense = "dense";
 inline constexpr std::string_view kOracle = "oracle";
+inline constexpr std::string_view kMap = "map";
 /// All modes, as options name them.
 std::vector<std::string_view> eval_modes();
+/// Whether a mode is for such questions: about the whole text there is no passage that it could be given, and for one
+/// passage the whole text is not read.
+bool has_meaning(std::string_view mode, bool whole_text);
 
 /// Tokens of the passage that a question is asked of in mode fresh.
 inline constexpr std::int64_t kPassageTokens = 300;
@@ -48,7 +52,7 @@ std::string parameters_of(const EvalJob& job, std::string_view mode);
 
 /// The passage alone, in a fresh short context.
 Status run_fresh(const EvalJob& job);
-/// ours, sinks+recent and oracle: one session, one ingest.
+/// ours, map, sinks+recent and oracle: one session, one ingest.
 Status run_session_modes(const EvalJob& job);
 /// truncated and dense: one context, computed once, asked at each length.
 Status run_dense_modes(const EvalJob& job);

@@ -54,6 +54,7 @@ std::string by_depth(const Cell& cell) {
   std::array<double, 4> right{};
   std::array<std::int64_t, 4> asked{};
   for (const QuestionResult& r : cell.results) {
+    if (r.depth < 0.0) return "";  // about the whole text
     const auto band = std::min<std::size_t>(3, static_cast<std::size_t>(r.depth * 4.0));
     ++asked[band];
     right[band] += r.forced_right;
@@ -93,7 +94,8 @@ std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, 
       "questions, with the paired bootstrap's 95 % interval. Free: the answer occurs in 32 freely generated "
       "tokens an answer. Recall: the share of the answers' blocks among the first k for the question; read: the share "
       "that was read. Where several answers are wanted, the score is the share of them that is given, in any order. "
-      "Depth: score by quarter of the text.\n\n"
+      "Depth: score by quarter of the text. Questions about the whole text have no passage: they are not asked in the "
+      "modes fresh and oracle, and the text cut to a number of tokens is asked as it is.\n\n"
       "| task | tokens | mode | n | score | retention | free | recall@1 / 4 / 8 / 16 | read | by depth | ms a question "
       "|\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -42,7 +43,7 @@ Status check(const EvalOptions& options, const Engine& engine) {
         {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
   }
   if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0 &&
-      !options.pairs && !options.noise)
+      !options.pairs && !options.noise && !options.words)
     return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
   if (options.hot_tokens > engine.geometry().trained_window) {
     return fail(ErrorCode::hot_too_large, "The hot set is larger than the model's trained window; ask for less.",
@@ -69,6 +70,7 @@ class EvalRun {
     MODELD_TRY_VOID(run_code_facts());
     MODELD_TRY_VOID(run_pairs());
     MODELD_TRY_VOID(run_noise());
+    MODELD_TRY_VOID(run_words());
     for (std::int32_t i = 0; i < options_.passkeys; ++i) {
       MODELD_TRY(const EvalText text, make_passkey_text(engine_, options_.tokens, static_cast<std::size_t>(i),
                                                         static_cast<std::size_t>(options_.passkeys), options_.seed));
@@ -135,6 +137,20 @@ class EvalRun {
     return {};
   }
 
+  /// A text has one question here, so that all texts are read in every mode.
+  Status run_words() {
+    if (!options_.words) return {};
+    for (const WordStyle style : {WordStyle::common, WordStyle::frequent}) {
+      for (std::int32_t i = 0; i < options_.texts; ++i) {
+        const std::string name = fmt::format("{}-{}", style == WordStyle::common ? "common" : "frequent", i + 1);
+        MODELD_TRY(const EvalText text, make_words_text(engine_, name, style, options_.tokens,
+                                                        options_.seed + static_cast<std::uint64_t>(i)));
+        MODELD_TRY_VOID(run_text(text, eval_modes()));
+      }
+    }
+    return {};
+  }
+
   [[nodiscard]] std::vector<std::string> expand(const std::vector<std::string_view>& modes,
                                                 const EvalText& text) const {
     std::vector<std::string> result;
@@ -158,14 +174,12 @@ class EvalRun {
                 .done = [this](const Cell& cell) { return finish(cell); },
                 .progress = progress_,
                 .cancel = cancel_};
-    std::vector<std::string> tasks;
-    for (const EvalItem& item : text.items) {
-      const std::string task = task_name(text, item.kind);
-      if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
-    }
-    std::sort(tasks.begin(), tasks.end());
+    // Of each task, whether its questions are about the whole text.
+    std::map<std::string, bool> tasks;
+    for (const EvalItem& item : text.items) tasks[task_name(text, item.kind)] = item.evidence.empty();
     for (const std::string& mode : expand(modes, text)) {
-      for (const std::string& task : tasks) {
+      for (const auto& [task, whole_text] : tasks) {
+        if (!has_meaning(mode, whole_text)) continue;
         Cell cell{.task = task,
                   .mode = mode,
                   .tokens = options_.tokens,

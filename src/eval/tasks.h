@@ -13,6 +13,7 @@
 #include "eval/corpus.h"
 #include "needles/needles.h"
 #include "needles/pairs.h"
+#include "needles/word_lists.h"
 #include "session/session.h"
 
 namespace modeld {
@@ -39,8 +40,8 @@ struct EvalItem {
   std::vector<std::string> answers;
   /// In text order. None: the question is about the whole text.
   std::vector<Evidence> evidence;
-  /// Where the first of it stands, 0 … 1.
-  double depth = 0.0;
+  /// Where the first of it stands, 0 … 1; below 0 without evidence.
+  double depth = -1.0;
 };
 
 struct EvalText {
@@ -91,6 +92,12 @@ Result<EvalText> make_code_text(const Engine& engine, std::string name, const st
 /// Errors: bad_argument for more tokens than there are keys for.
 Result<EvalText> make_pairs_text(const Engine& engine, std::string name, PairStyle style, std::int64_t tokens,
                                  std::size_t questions, std::uint64_t seed);
+
+enum class WordStyle : std::uint8_t { common, frequent };
+/// A list of words alone and the question which come most often (word_lists.h), as long as fits `tokens`.
+/// Errors: bad_argument for fewer tokens than the most common words take, or more than there are words for.
+Result<EvalText> make_words_text(const Engine& engine, std::string name, WordStyle style, std::int64_t tokens,
+                                 std::uint64_t seed);
 
 /// Repeated filler with one pass key at position `index` of `count`, evenly spread over the text.
 Result<EvalText> make_passkey_text(const Engine& engine, std::int64_t tokens, std::size_t index, std::size_t count,

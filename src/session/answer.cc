@@ -18,8 +18,9 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
   MODELD_TRY(const QuestionTokens tokens, tokenise(question));
   Status status = make_ready(tokens, answer, progress, cancel);
   if (status) {
-    status = exact_ ? answer_exact(question, tokens, answer, sink, cancel)
-                    : answer_extended(question, tokens, answer, sink, cancel);
+    status = exact_         ? answer_exact(question, tokens, answer, sink, cancel)
+             : question.map ? answer_map({question, tokens, sink, progress, cancel, answer})
+                            : answer_extended(question, tokens, answer, sink, cancel);
   }
   if (!status) {
     note_failure(status.error());
@@ -27,7 +28,8 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
   }
   answer.exact = exact_;
   answer.seconds.ingest = std::exchange(ingest_seconds_since_, 0.0);
-  answer.ttft_ms = (watch.seconds() - answer.seconds.decode) * 1e3;
+  const double before = answer.map ? answer.map->partial_seconds : 0.0;
+  answer.ttft_ms = (watch.seconds() - answer.seconds.decode + before) * 1e3;
   return answer;
 }
 

@@ -29,8 +29,14 @@ Status SessionImpl::open_context(std::int32_t question_tokens) {
   if (policy_.origin == KvOrigin::streamed) {
     cells = std::max<std::int64_t>(cells, shape->sinks + policy_.stream_window + kBatchTokens);
   }
+  MODELD_TRY_VOID(open_cells(static_cast<std::int32_t>(std::min<std::int64_t>(cells, hot))));
+  shape_ = *shape;
+  return {};
+}
+
+Status SessionImpl::open_cells(std::int32_t cells) {
   ContextSpec spec;
-  spec.cells = static_cast<std::int32_t>(std::min<std::int64_t>(cells, hot));
+  spec.cells = cells;
   spec.sequences = 1 + kLanes;
   spec.kv_type = settings_.kv_type;
   spec.batch = kBatchTokens;
@@ -39,7 +45,6 @@ Status SessionImpl::open_context(std::int32_t question_tokens) {
   cells_ = 0;
   MODELD_TRY_VOID(engine_.open_context(spec));
   cells_ = spec.cells;
-  shape_ = *shape;
   return {};
 }
 

@@ -207,7 +207,7 @@ std::optional<StreamRange> SessionImpl::repeated(std::size_t block) const {
   return first->second;
 }
 
-Result<SessionImpl::Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> ranges) {
+Result<Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> ranges) {
   MODELD_CHECK(ranges.size() <= static_cast<std::size_t>(kLanes));
   const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
   MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));

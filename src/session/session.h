@@ -25,9 +25,11 @@
 #include "engine/embedder.h"
 #include "engine/engine.h"
 #include "plan/budget.h"
+#include "plan/map_reduce.h"
 #include "plan/reading.h"
 #include "plan/reread.h"
 #include "recall/calibration.h"
+#include "session/answer.h"
 #include "store/cold_store.h"
 #include "stream/segment.h"
 
@@ -86,65 +88,12 @@ struct Question {
   std::optional<std::int32_t> blocks;
   /// For comparisons: these blocks instead of the selector's (stream ranges, best first).
   std::optional<std::vector<StreamRange>> oracle;
-};
-
-struct Passage {
-  StreamRange range;
-  double score = 0.0;
-  std::string source;
-  /// Lines in the source, from 1, inclusive.
-  std::int64_t line_begin = 0;
-  std::int64_t line_end = 0;
-  KvOrigin origin = KvOrigin::isolated;
-  std::string text;
-};
-
-struct Seconds {
-  double ingest = 0.0;
-  double probe = 0.0;
-  double scoring = 0.0;
-  double admission = 0.0;
-  double question = 0.0;
-  double decode = 0.0;
-  /// Part of decode: looking for better blocks while writing.
-  double looking = 0.0;
-  [[nodiscard]] double retrieval() const { return probe + scoring + admission + question; }
-  [[nodiscard]] double total() const { return ingest + probe + scoring + admission + question + decode; }
-};
-
-struct Answer {
-  std::string text;
-  std::vector<Token> tokens;
-  bool exact = false;
-  /// Ended by an end-of-generation token or line end, not by the limit.
-  bool finished = false;
-
-  // Counted, over the distinct tokens of stream + question: prompt = reused + computed; attended + cold + dropped =
-  // prompt.
-  std::int64_t prompt_tokens = 0;
-  std::int64_t reused_tokens = 0;
-  std::int64_t computed_tokens = 0;
-  std::int64_t attended_tokens = 0;
-  std::int64_t cold_tokens = 0;
-  std::int64_t dropped_tokens = 0;
-  /// Computed again beside those: probe pass, run-ups, dropped blocks.
-  std::int64_t recomputed_tokens = 0;
-  /// Pinned tokens that found no room in the hot set.
-  std::int64_t pinned_cold_tokens = 0;
-
-  std::vector<Passage> retrieved;  // best first
-  /// How often the answer went back for another block while it was written.
-  int returns = 0;
-  Seconds seconds;
-  double ttft_ms = 0.0;
-  /// What the turn was predicted to take before it began (prefill and question, without decode); 0 if nothing was
-  /// known.
-  double predicted_seconds = 0.0;
-  double prefill_tokens_per_second = 0.0;
-  double decode_ms_per_token = 0.0;
-  std::int64_t kv_bytes_device = 0;
-  std::int64_t kv_bytes_host = 0;
-  std::int64_t index_bytes = 0;
+  /// For questions about the whole text, which no passage answers: it is read part by part from its KV, each part is
+  /// asked the question, and the answer is written from the partial answers (Session::plan_map() says what that takes).
+  /// What fits exact mode is attended as a whole anyway.
+  bool map = false;
+  /// Longest partial answer.
+  std::int32_t partial_tokens_max = 96;
 };
 
 /// Called with each piece of the answer as it is decided: whole UTF-8 characters.
@@ -177,6 +126,9 @@ class Session {
   /// Answers one question about the stream; the stream does not change. Ingests first what is not computed yet.
   virtual Result<Answer> ask(const Question& question, const TextSink& sink = {}, const ProgressSink& progress = {},
                              const CancelFlag* cancel = nullptr) = 0;
+
+  /// What a question with `map` will read, compute and write; nothing where the text fits exact mode.
+  virtual Result<MapReducePlan> plan_map(const Question& question) const = 0;
 
   [[nodiscard]] virtual std::int64_t stream_tokens() const = 0;
   [[nodiscard]] virtual std::vector<Token> stream() const = 0;

@@ -1,6 +1,6 @@
 // The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks),
-// hot_set.cc (the resident layout), retrieve.cc (which blocks matter), read.cc (reading them and writing), answer.cc (a
-// question as a whole).
+// hot_set.cc (the resident layout), retrieve.cc (which blocks matter), read.cc (reading them and writing),
+// map_reduce.cc (reading all of them, part by part), answer.cc (a question as a whole).
 //
 // Invariants:
 //  - index, lexical index, sentences, blocks and store records cover the same ranges: all that is computed but the
@@ -33,9 +33,6 @@
 namespace modeld {
 
 inline constexpr SeqId kMain = 0;
-/// Isolated blocks are computed side by side, to fill a batch.
-inline constexpr std::int32_t kLanes = 4;
-inline constexpr std::int32_t kBatchTokens = 512;
 /// Room for a question that a context is opened with; a longer one opens a larger context, up to the hot budget.
 inline constexpr std::int32_t kQuestionRoom = 384;
 inline constexpr BlockLimits kBlockLimits = {64, 128, 1};
@@ -51,6 +48,7 @@ class SessionImpl final : public Session {
   Status ingest(const ProgressSink& progress, const CancelFlag* cancel) override;
   Result<Answer> ask(const Question& question, const TextSink& sink, const ProgressSink& progress,
                      const CancelFlag* cancel) override;
+  Result<MapReducePlan> plan_map(const Question& question) const override;
   std::int64_t stream_tokens() const override { return text_.end().get(); }
   std::vector<Token> stream() const override { return text_.tokens(); }
   std::vector<StreamRange> blocks() const override;
@@ -75,10 +73,6 @@ class SessionImpl final : public Session {
   Status ingest_streamed(const ProgressSink& progress, const CancelFlag* cancel);
   Status ingest_sinks();
   /// Computes blocks_[first … first+count) in lanes; returns payloads and, row by row, their index keys.
-  struct Isolated {
-    std::vector<KvPayload> payloads;
-    std::vector<std::vector<std::vector<float>>> keys;  // block, KV head, rows
-  };
   Result<Isolated> compute_isolated(std::span<const StreamRange> ranges);
   [[nodiscard]] StreamRange run_up_of(StreamRange block) const;
   [[nodiscard]] BlockKey key_of(std::size_t block) const;
@@ -91,6 +85,7 @@ class SessionImpl final : public Session {
 
   // hot_set.cc
   Status open_context(std::int32_t question_tokens);
+  Status open_cells(std::int32_t cells);
   /// Makes sequence 0 hold sinks, pinned and recent, and nothing else.
   Status make_resident();
   Status compute_range(StreamRange range, Place at, bool observed);
@@ -128,6 +123,17 @@ class SessionImpl final : public Session {
   Status answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
                          const CancelFlag* cancel);
   Status compute_question(const QuestionTokens& tokens, std::span<const Token> written, Place at);
+
+  // map_reduce.cc
+  Result<MapReducePlan> plan_map(const Question& question, const QuestionTokens& tokens) const;
+  Status answer_map(const MapTurn& turn);
+  /// Asks each part; then writes partial answers together, round by round.
+  Result<std::vector<std::vector<Token>>> map(const MapTurn& turn, const MapReducePlan& plan);
+  Status reduce(const MapTurn& turn, const MapReducePlan& plan, std::vector<std::vector<Token>> partial);
+  /// Puts a part, or partial answers as text, into sequence 0; returns the place behind them.
+  Result<Place> admit_part(const MapTurn& turn, const MapPart& part);
+  Result<Place> read_partial(const MapTurn& turn, std::span<const std::vector<Token>> partial);
+  Result<Writing> ask_behind(const MapTurn& turn, Place at, bool last);
 
   // read.cc
   Status read_and_write(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,

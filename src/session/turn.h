@@ -14,6 +14,10 @@
 
 namespace modeld {
 
+/// Isolated blocks are computed side by side, to fill a batch.
+inline constexpr std::int32_t kLanes = 4;
+inline constexpr std::int32_t kBatchTokens = 512;
+
 /// A question as tokens.
 struct QuestionTokens {
   std::vector<Token> before;   // separator
@@ -29,6 +33,12 @@ struct QuestionTokens {
 struct ResidentRange {
   StreamRange range;
   Place at;
+};
+
+/// Blocks that were computed in lanes, in order.
+struct Isolated {
+  std::vector<KvPayload> payloads;
+  std::vector<std::vector<std::vector<float>>> keys;  // block, KV head, rows
 };
 
 /// Taken out of sequence 0 for one question; it comes back by its own KV, or as a block from the store.
@@ -58,6 +68,16 @@ struct Relevance {
   std::vector<std::size_t> blocks;  // to read, best first
   /// Empty where the question does without retrieval.
   Search search;
+};
+
+/// A question about the whole text, and who is told of it. `answer` has its map.
+struct MapTurn {
+  const Question& question;
+  const QuestionTokens& tokens;
+  const TextSink& sink;
+  const ProgressSink& progress;
+  const CancelFlag* cancel;
+  Answer& answer;
 };
 
 /// Blocks that are being read, and what the question's and the answer's tokens attend there.
