@@ -28,6 +28,7 @@
 #include "plan/reading.h"
 #include "plan/reread.h"
 #include "recall/calibration.h"
+#include "session/likelihood.h"
 #include "store/cold_store.h"
 #include "stream/segment.h"
 
@@ -177,6 +178,12 @@ class Session {
   /// Answers one question about the stream; the stream does not change. Ingests first what is not computed yet.
   virtual Result<Answer> ask(const Question& question, const TextSink& sink = {}, const ProgressSink& progress = {},
                              const CancelFlag* cancel = nullptr) = 0;
+  /// How likely `continuation` is as what comes directly after the stream, without a template. Read behind sinks,
+  /// pinned text and recent window, with how.retrieve (or oracle) also behind the blocks that the text before a token
+  /// asks for; in exact mode behind everything. The stream does not change. Errors: bad_argument for no tokens,
+  /// question_too_long.
+  virtual Result<Scored> score(std::span<const Token> continuation, const Question& how,
+                               const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr) = 0;
 
   [[nodiscard]] virtual std::int64_t stream_tokens() const = 0;
   [[nodiscard]] virtual std::vector<Token> stream() const = 0;
