@@ -57,8 +57,8 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
                   "Facts planted into text and code: some of single, lookalike, paraphrase (the default), unrelated, "
                   "number, uuid, values, queries, chain, update, earlier")
       ->type_name("KIND");
-  command.add_option("--questions", eval.questions, "Questions a kind and text (default 52)")
-      ->check(whole_number_of_at_least(1))
+  command.add_option("--questions", eval.questions, "Questions a kind and text (default 52; 0: none)")
+      ->check(whole_number_of_at_least(0))
       ->type_name("N");
   command.add_flag("--pairs", eval.pairs, "Texts of nothing but keys and values, too: UUIDs in JSON, numbers by name");
   command.add_flag("--noise", eval.noise, "Texts of repeated filler with numbers and chains of variables, too");
@@ -90,6 +90,18 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       ->type_name("N");
 }
 
+void add_perplexity_flags(CLI::App& command, EvalOptions& eval) {
+  command
+      .add_option("--perplexity", eval.perplexity,
+                  "Lengths at which the perplexity of --text is measured, as 8192 16384 (default: none); with "
+                  "--questions 0 --passkeys 0 nothing else is")
+      ->check(whole_number_of_at_least(1))
+      ->type_name("N");
+  command.add_option("--probes", eval.probes, "Places of the text where perplexity is measured (default 4)")
+      ->check(whole_number_of_at_least(1))
+      ->type_name("N");
+}
+
 }  // namespace
 
 Command add_eval(CLI::App& app) {
@@ -98,6 +110,7 @@ Command add_eval(CLI::App& app) {
   CLI::App* command = app.add_subcommand("eval", "Measure recall and answers beside the model alone; resumable");
   add_model_flag(*command, options->choice);
   add_task_flags(*command, options->eval);
+  add_perplexity_flags(*command, options->eval);
   command->add_option("--output", options->eval.output, "Where results are kept (default ./modeld-eval)")
       ->type_name("DIRECTORY");
   command->add_option("--commit", options->eval.commit, "For the report's stamp")->type_name("TEXT");

@@ -98,12 +98,10 @@ fs::path CellFolder::path_of(const Cell& cell) const {
 }
 
 std::optional<Cell> CellFolder::load(const Cell& wanted) const {
-  const std::ifstream file(path_of(wanted), std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream content;
-  content << file.rdbuf();
+  const std::optional<std::string> content = read(path_of(wanted).filename().string());
+  if (!content) return std::nullopt;
   try {
-    const json value = json::parse(content.str());
+    const json value = json::parse(*content);
     if (value.at("format") != kFormat || value.at("parameters") != wanted.parameters) return std::nullopt;
     Cell cell = wanted;
     cell.results.clear();
@@ -125,6 +123,14 @@ Status CellFolder::save(const Cell& cell) const {
   value["results"] = json::array();
   for (const QuestionResult& result : cell.results) value["results"].push_back(to_json(result));
   return write(path_of(cell).filename().string(), dump(value));
+}
+
+std::optional<std::string> CellFolder::read(std::string_view name) const {
+  const std::ifstream file(folder_ / name, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
 }
 
 Status CellFolder::write(std::string_view name, std::string_view content) const {

@@ -60,6 +60,8 @@ class CellFolder {
   [[nodiscard]] std::optional<Cell> load(const Cell& wanted) const;
   /// Written beside and renamed. Errors: io_failed, disk_full.
   Status save(const Cell& cell) const;
+  /// Another file of the run; nothing if it is not there.
+  [[nodiscard]] std::optional<std::string> read(std::string_view name) const;
   /// Writes another file of the run, as save() does.
   Status write(std::string_view name, std::string_view content) const;
 

@@ -38,7 +38,7 @@ struct EvalOptions {
   std::int64_t tokens = 65536;
   /// Kinds of facts that are planted into prose and source code (quiz_kinds()).
   std::vector<std::string> kinds = {"single", "lookalike", "paraphrase"};
-  /// Questions a kind and text.
+  /// Questions a kind and text; 0: no questions but those for pass keys.
   std::int32_t questions = 52;
   /// Texts of each corpus, planted with other seeds; one row for all of them. From the second on only fresh and ours
   /// are run, to narrow their intervals.
@@ -46,6 +46,11 @@ struct EvalOptions {
   /// Questions a text for the dense modes, and their lengths; the text cut to the window takes as many a kind.
   std::int32_t dense_questions = 20;
   std::vector<std::int32_t> dense_tokens = {12288, 16384};
+  /// Lengths at which the perplexity of the text is measured (perplexity.h), the dense mode up to the largest of
+  /// dense_tokens; none: it is not measured.
+  std::vector<std::int64_t> perplexity;
+  /// Places of the text where it is measured.
+  std::int32_t probes = 4;
   /// "fresh", "ours", "map", "sinks+recent", "truncated", "dense", "oracle"; empty: all.
   std::vector<std::string> modes;
   /// Questions a kind that are also answered freely, for fresh and ours; 0: none.

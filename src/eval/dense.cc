@@ -11,6 +11,8 @@ namespace {
 
 constexpr SeqId kMain = 0;
 constexpr std::size_t kBatch = 512;
+/// Tokens whose logits are held at a time: each takes four bytes for every token of the vocabulary.
+constexpr std::size_t kScoredAtOnce = 64;
 
 std::vector<BatchToken> batch_of(std::span<const Token> tokens, Place at) {
   std::vector<BatchToken> batch;
@@ -59,6 +61,23 @@ Status DenseRunner::extend(std::span<const Token> tokens, std::string_view stage
     if (!stage.empty()) report(progress, stage, static_cast<std::uint64_t>(text_tokens()), total, "tokens");
   }
   return {};
+}
+
+Result<Scored> DenseRunner::score(std::span<const Token> tokens, const CancelFlag* cancel) {
+  Scored scored;
+  while (tokens.size() > 1) {
+    if (cancel != nullptr && cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled while scoring.");
+    const std::size_t count = std::min(tokens.size() - 1, kScoredAtOnce);
+    std::vector<BatchToken> batch = batch_of(tokens.first(count), end_);
+    for (BatchToken& token : batch) token.logits = true;
+    MODELD_TRY_VOID(engine_->compute(batch));
+    for (std::size_t i = 0; i < count; ++i)
+      scored.nll.push_back(negative_log_likelihood(engine_->logits(i), tokens[i + 1]));
+    end_ += static_cast<std::int32_t>(count);
+    tokens = tokens.subspan(count);
+  }
+  scored.attended_tokens = end_.get();
+  return scored;
 }
 
 Result<std::vector<Token>> DenseRunner::question_tokens(const Question& question) const {

@@ -39,6 +39,8 @@ class DenseRunner {
   /// Computes more of the text, behind what is there. `stage` names the work in `progress`.
   Status extend(std::span<const Token> tokens, std::string_view stage = {}, const ProgressSink& progress = {},
                 const CancelFlag* cancel = nullptr);
+  /// Computes more of the text, and how likely each of these tokens but the first is; the last is not computed.
+  Result<Scored> score(std::span<const Token> tokens, const CancelFlag* cancel = nullptr);
   /// Greedy; leaves the text as it was. Errors: question_too_long, cancelled, the engine's.
   Result<DenseAnswer> ask(const Question& question, const CancelFlag* cancel = nullptr);
 

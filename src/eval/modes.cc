@@ -57,11 +57,6 @@ std::int32_t rank_of(const std::vector<Passage>& passages, const StreamRange& bl
   return found == passages.end() ? 0 : static_cast<std::int32_t>(found - passages.begin()) + 1;
 }
 
-std::string policy_text(const ReadingPolicy& p) {
-  return fmt::format("{}/runup{}/window{}/blocks{}/order{}/sinks{}/recent{}", to_text(p.origin), p.run_up,
-                     p.stream_window, p.blocks, static_cast<int>(p.order), p.sinks, p.recent);
-}
-
 /// One session over the text, and the cells that are asked of it.
 class SessionModes {
  public:
@@ -186,6 +181,29 @@ std::string parameters_of(const EvalJob& job, std::string_view mode) {
                             o.cold_bytes, o.free_questions, o.embedder == nullptr ? "none" : o.embedder->name());
 }
 
+std::string policy_text(const ReadingPolicy& p) {
+  return fmt::format("{}/runup{}/window{}/blocks{}/order{}/sinks{}/recent{}", to_text(p.origin), p.run_up,
+                     p.stream_window, p.blocks, static_cast<int>(p.order), p.sinks, p.recent);
+}
+
+SessionSettings session_settings(const EvalOptions& options) {
+  SessionSettings settings;
+  settings.context = ContextMode::focus;
+  settings.hot_tokens = options.hot_tokens;
+  settings.kv_type = options.kv_type;
+  settings.answer_tokens = 48;
+  settings.threads = options.threads;
+  settings.reread = options.reread;
+  settings.embedder = options.embedder;
+  return settings;
+}
+
+std::int64_t store_bytes(const Engine& engine, const EvalOptions& options, std::int64_t tokens) {
+  if (options.cold_bytes > 0) return options.cold_bytes;
+  // KV of everything, and as much again of a half for index, tokens and headers.
+  return tokens * engine.geometry().kv_bytes_per_token(options.kv_type) * 3 / 2 + (64LL << 20);
+}
+
 Status run_fresh(const EvalJob& job) {
   for (Cell cell : job.missing) {
     if (cell.mode != kFresh) continue;
@@ -223,19 +241,9 @@ Status run_session_modes(const EvalJob& job) {
       std::any_of(job.missing.begin(), job.missing.end(), [](const Cell& cell) { return is_session_mode(cell.mode); });
   if (!wanted) return {};
   const auto tokens = static_cast<std::int64_t>(job.text.offsets.tokens.size());
-  // KV of everything, and as much again of a half for index, tokens and headers.
-  const std::int64_t needed =
-      tokens * job.engine.geometry().kv_bytes_per_token(job.options.kv_type) * 3 / 2 + (64LL << 20);
-  ColdStore store(job.options.cold_bytes > 0 ? job.options.cold_bytes : needed);
-  SessionSettings settings;
-  settings.context = ContextMode::focus;
-  settings.hot_tokens = job.options.hot_tokens;
-  settings.kv_type = job.options.kv_type;
-  settings.answer_tokens = 48;
-  settings.threads = job.options.threads;
-  settings.reread = job.options.reread;
-  settings.embedder = job.options.embedder;
-  MODELD_TRY(const std::unique_ptr<Session> session, Session::create(job.engine, store, job.calibration, settings));
+  ColdStore store(store_bytes(job.engine, job.options, tokens));
+  MODELD_TRY(const std::unique_ptr<Session> session,
+             Session::create(job.engine, store, job.calibration, session_settings(job.options)));
   const std::array parts = {TextPart{"text", job.text.text, SegmentKind::user}};
   MODELD_TRY_VOID(session->append(parts, job.cancel));
   const Stopwatch watch;

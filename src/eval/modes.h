@@ -50,6 +50,12 @@ std::string task_name(const EvalText& text, std::string_view kind);
 /// Everything that results in this mode depend on, one line.
 std::string parameters_of(const EvalJob& job, std::string_view mode);
 
+/// A reading policy on one line.
+std::string policy_text(const ReadingPolicy& policy);
+/// How a session is opened, and the bytes of its cold store, for a text of so many tokens.
+SessionSettings session_settings(const EvalOptions& options);
+std::int64_t store_bytes(const Engine& engine, const EvalOptions& options, std::int64_t tokens);
+
 /// The passage alone, in a fresh short context.
 Status run_fresh(const EvalJob& job);
 /// ours, map, sinks+recent and oracle: one session, one ingest.

@@ -87,8 +87,9 @@ std::string summary(const Cell& cell) {
 
 std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, std::string_view notes,
                         std::uint64_t seed) {
-  std::string text =
-      "# Evaluation\n\n" + to_markdown(stamp) + std::string(notes) +
+  std::string text = "# Evaluation\n\n" + to_markdown(stamp) + std::string(notes);
+  if (cells.empty()) return text;
+  text +=
       "\nScore: the answer right after a forced answer prefix, with Wilson's 95 % interval. Retention: score ÷ the "
       "same model's score on the passage alone in a fresh context of 300 tokens (mode fresh), over the same "
       "questions, with the paired bootstrap's 95 % interval. Free: the answer occurs in 32 freely generated "

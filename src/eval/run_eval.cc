@@ -10,6 +10,7 @@
 #include "eval/cells.h"
 #include "eval/command.h"
 #include "eval/modes.h"
+#include "eval/perplexity.h"
 #include "eval/report.h"
 #include "needles/quiz.h"
 
@@ -18,6 +19,13 @@ namespace {
 
 /// Bytes of text that are read for one token wanted: more than any tokenizer leaves.
 constexpr std::size_t kBytesPerToken = 8;
+
+Status check_perplexity(const EvalOptions& options) {
+  if (options.perplexity.empty() || (!options.text.empty() && options.probes >= 1)) return {};
+  return fail(ErrorCode::bad_argument, "Perplexity is measured on a text, at one place of it at least: name a text.",
+              {{"probes", options.probes}});
+}
+
 Status check(const EvalOptions& options, const Engine& engine) {
   const std::vector<std::string_view> known = eval_modes();
   for (const std::string& mode : options.modes) {
@@ -35,16 +43,19 @@ Status check(const EvalOptions& options, const Engine& engine) {
     return fail(ErrorCode::bad_argument,
                 fmt::format("The kinds of facts are {}; name some of them, each once.", fmt::join(kinds, ", ")));
   }
-  if (options.tokens < 1024 || options.questions < 1 || options.texts < 1 || options.output.empty()) {
+  MODELD_TRY_VOID(check_perplexity(options));
+  if (options.tokens < 1024 || options.questions < 0 || options.texts < 1 || options.output.empty()) {
+    return fail(ErrorCode::bad_argument,
+                "An evaluation needs texts of at least 1024 tokens, one of each corpus, and a folder for its results.",
+                {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
+  }
+  const bool texts = !options.text.empty() || !options.code.empty() || !options.python.empty() || options.pairs ||
+                     options.noise || options.words;
+  if ((!texts || options.questions == 0) && options.passkeys == 0 && options.perplexity.empty()) {
     return fail(
         ErrorCode::bad_argument,
-        "An evaluation needs texts of at least 1024 tokens, one of each corpus, one question a kind, and a folder "
-        "for its results.",
-        {{"tokens", options.tokens}, {"questions", options.questions}, {"texts", options.texts}});
+        "There is nothing to ask about: name a text, or a folder of source code, and ask at least one question.");
   }
-  if (options.text.empty() && options.code.empty() && options.python.empty() && options.passkeys == 0 &&
-      !options.pairs && !options.noise && !options.words)
-    return fail(ErrorCode::bad_argument, "There is nothing to ask about: name a text, or a folder of source code.");
   if (options.hot_tokens > engine.geometry().trained_window) {
     return fail(ErrorCode::hot_too_large, "The hot set is larger than the model's trained window; ask for less.",
                 {{"hot_tokens", options.hot_tokens}, {"trained_window", engine.geometry().trained_window}});
@@ -65,12 +76,7 @@ class EvalRun {
         folder_(options.output) {}
 
   Status run() {
-    MODELD_TRY_VOID(run_corpus("prose", options_.text));
-    MODELD_TRY_VOID(run_corpus("code", options_.code));
-    MODELD_TRY_VOID(run_code_facts());
-    MODELD_TRY_VOID(run_pairs());
-    MODELD_TRY_VOID(run_noise());
-    MODELD_TRY_VOID(run_words());
+    if (options_.questions > 0) MODELD_TRY_VOID(run_questions());
     for (std::int32_t i = 0; i < options_.passkeys; ++i) {
       MODELD_TRY(const EvalText text, make_passkey_text(engine_, options_.tokens, static_cast<std::size_t>(i),
                                                         static_cast<std::size_t>(options_.passkeys), options_.seed));
@@ -86,6 +92,15 @@ class EvalRun {
   }
 
  private:
+  Status run_questions() {
+    MODELD_TRY_VOID(run_corpus("prose", options_.text));
+    MODELD_TRY_VOID(run_corpus("code", options_.code));
+    MODELD_TRY_VOID(run_code_facts());
+    MODELD_TRY_VOID(run_pairs());
+    MODELD_TRY_VOID(run_noise());
+    return run_words();
+  }
+
   /// Texts that are made with one seed after another, the first in every mode.
   Status run_texts(const std::string& name,
                    const std::function<Result<EvalText>(std::string name, std::uint64_t seed)>& make) {
@@ -245,6 +260,15 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
   MODELD_TRY_VOID(check(options, engine));
   EvalRun run(engine, calibration, options, out, progress, cancel);
   Status status = run.run();
+  std::vector<PerplexityCell> perplexity;
+  if (status && !options.perplexity.empty()) {
+    auto measured = run_perplexity(engine, calibration, options, out, progress, cancel);
+    if (measured) {
+      perplexity = std::move(*measured);
+    } else {
+      status = tl::unexpected(std::move(measured).error());
+    }
+  }
   engine.close_context();
   if (!status) return status;
   const ReadingPolicy& reading = calibration.reading;
@@ -255,8 +279,8 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
       engine.geometry().name, engine.identity().model.substr(0, 16), engine.geometry().trained_window, options.tokens,
       options.hot_tokens, to_text(options.kv_type), reading.blocks, to_text(reading.origin), reading.run_up,
       reading.sinks, reading.recent, options.embedder == nullptr ? "none" : options.embedder->name(), options.seed);
-  const std::string report =
-      eval_report(run.cells(), machine_stamp(options.commit, options.command), notes, options.seed);
+  std::string report = eval_report(run.cells(), machine_stamp(options.commit, options.command), notes, options.seed);
+  if (!perplexity.empty()) report += perplexity_report(perplexity, options.seed);
   if (out) out("\n" + report);
   return CellFolder(options.output).write("report.md", report);
 }

@@ -3,12 +3,26 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "needles/random.h"
 
 namespace modeld {
+namespace {
+
+/// The middle 95 % of what was drawn.
+Interval middle(std::vector<double> drawn) {
+  if (drawn.empty()) return {};
+  std::sort(drawn.begin(), drawn.end());
+  const auto at = [&](double share) {
+    return drawn[static_cast<std::size_t>(share * static_cast<double>(drawn.size() - 1))];
+  };
+  return {at(0.025), at(0.975)};
+}
+
+}  // namespace
 
 Interval wilson(double right, std::int64_t asked) {
   MODELD_CHECK(right >= 0.0 && right <= static_cast<double>(asked));
@@ -41,12 +55,20 @@ Ratio paired_ratio(std::span<const double> a, std::span<const double> b, std::ui
     }
     if (sum_b > 0.0) drawn.push_back(sum_a / sum_b);
   }
-  std::sort(drawn.begin(), drawn.end());
-  const auto at = [&](double share) {
-    return drawn[static_cast<std::size_t>(share * static_cast<double>(drawn.size() - 1))];
-  };
-  if (!drawn.empty()) ratio.interval = {at(0.025), at(0.975)};
+  ratio.interval = middle(std::move(drawn));
   return ratio;
+}
+
+Interval mean_interval(std::span<const double> values, std::uint64_t seed, int rounds) {
+  if (values.empty()) return {};
+  SeededRandom random(seed);
+  std::vector<double> drawn;
+  for (int round = 0; round < rounds; ++round) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += values[random.below(values.size())];
+    drawn.push_back(sum / static_cast<double>(values.size()));
+  }
+  return middle(std::move(drawn));
 }
 
 }  // namespace modeld

@@ -1,4 +1,4 @@
-// Intervals for scores: how sure a share of right answers is, and the ratio of two shares.
+// Intervals for scores: how sure a share of right answers is, the ratio of two shares, and a mean.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +24,9 @@ struct Ratio {
 /// questions are drawn with replacement, both answers together; rounds in which `b` has none right are left out.
 /// Seeded. `b` without any right answer gives 0 and [0, 0]. REQUIRES equal sizes.
 Ratio paired_ratio(std::span<const double> a, std::span<const double> b, std::uint64_t seed, int rounds = 4000);
+
+/// The 95 % interval of the mean of `values` by the bootstrap: values are drawn with replacement. Seeded. What depends
+/// on its neighbours (the tokens of a text) is to be drawn together: give the means of stretches. [0, 0] for none.
+Interval mean_interval(std::span<const double> values, std::uint64_t seed, int rounds = 4000);
 
 }  // namespace modeld

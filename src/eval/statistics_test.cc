@@ -56,5 +56,16 @@ TEST(PairedRatio, IsZeroWithoutAnyRightAnswerToCompareWith) {
   EXPECT_EQ(paired_ratio(a, b, 1).value, 0.0);
 }
 
+TEST(MeanInterval, HoldsTheMeanAndIsAboutFourStandardErrorsWide) {
+  std::array<double, 100> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? 3.0 : 5.0;
+  const Interval interval = mean_interval(values, 1);
+  EXPECT_LT(interval.low, 4.0);
+  EXPECT_GT(interval.high, 4.0);
+  EXPECT_NEAR(interval.high - interval.low, 2.0 * 1.96 * 0.1, 0.04);  // the values' deviation is 1, of 100 of them
+  EXPECT_DOUBLE_EQ(mean_interval(values, 1).low, interval.low);
+  EXPECT_EQ(mean_interval({}, 1).high, 0.0);
+}
+
 }  // namespace
 }  // namespace modeld

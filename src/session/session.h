@@ -30,6 +30,7 @@
 #include "plan/reread.h"
 #include "recall/calibration.h"
 #include "session/answer.h"
+#include "session/likelihood.h"
 #include "store/cold_store.h"
 #include "stream/segment.h"
 
@@ -126,6 +127,12 @@ class Session {
   /// Answers one question about the stream; the stream does not change. Ingests first what is not computed yet.
   virtual Result<Answer> ask(const Question& question, const TextSink& sink = {}, const ProgressSink& progress = {},
                              const CancelFlag* cancel = nullptr) = 0;
+  /// How likely `continuation` is as what comes directly after the stream, without a template. Read behind sinks,
+  /// pinned text and recent window, with how.retrieve (or oracle) also behind the blocks that the text before a token
+  /// asks for; in exact mode behind everything. The stream does not change. Errors: bad_argument for no tokens,
+  /// question_too_long.
+  virtual Result<Scored> score(std::span<const Token> continuation, const Question& how,
+                               const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr) = 0;
 
   /// What a question with `map` will read, compute and write; nothing where the text fits exact mode.
   virtual Result<MapReducePlan> plan_map(const Question& question) const = 0;

@@ -1,12 +1,11 @@
 // The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks),
 // hot_set.cc (the resident layout), retrieve.cc (which blocks matter), read.cc (reading them and writing),
-// map_reduce.cc (reading all of them, part by part), answer.cc (a question as a whole).
+// map_reduce.cc (reading all of them, part by part), score.cc (how likely a text is), answer.cc (a question as a
+// whole).
 //
 // Invariants:
-//  - index, lexical index, sentences, blocks and store records cover the same ranges: all that is computed but the
-//  sinks;
-//  - sequence 0 holds, when `resident_` is valid: sinks, pinned, recent — compact, in that order — and nothing else
-//    between two questions;
+//  - index, lexical index, sentences, blocks, store records cover the same ranges: all that is computed but the sinks;
+//  - between questions sequence 0 holds, when `resident_` is valid: sinks, pinned, recent, compact, and nothing else;
 //  - lanes (sequences 1 …) are empty between steps.
 #pragma once
 
@@ -49,6 +48,8 @@ class SessionImpl final : public Session {
   Result<Answer> ask(const Question& question, const TextSink& sink, const ProgressSink& progress,
                      const CancelFlag* cancel) override;
   Result<MapReducePlan> plan_map(const Question& question) const override;
+  Result<Scored> score(std::span<const Token> continuation, const Question& how, const ProgressSink& progress,
+                       const CancelFlag* cancel) override;
   std::int64_t stream_tokens() const override { return text_.end().get(); }
   std::vector<Token> stream() const override { return text_.tokens(); }
   std::vector<StreamRange> blocks() const override;
@@ -114,6 +115,13 @@ class SessionImpl final : public Session {
   /// By fused ranks, or by the question's own oracle.
   Result<Relevance> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
   [[nodiscard]] Passage passage(std::size_t block, double score) const;
+
+  // score.cc
+  Status score_ready(Scoring& job);
+  Status score_behind_stream(Scoring& job, Place end);
+  Status score_behind_blocks(Scoring& job);
+  /// What to read before that which follows `behind`, best first, in at most `room` tokens.
+  Result<std::vector<std::size_t>> blocks_for(std::span<const Token> behind, const Question& how, std::int32_t room);
 
   // answer.cc
   Status make_ready(const QuestionTokens& tokens, Answer& answer, const ProgressSink& progress,

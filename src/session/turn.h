@@ -95,4 +95,13 @@ struct Look {
   std::span<const std::size_t> given_up;
 };
 
+/// A text that is being scored.
+struct Scoring {
+  std::span<const Token> continuation;
+  const Question& how;
+  const ProgressSink& progress;
+  const CancelFlag* cancel = nullptr;
+  Scored scored;
+};
+
 }  // namespace modeld
