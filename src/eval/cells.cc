@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kFormat = 3;
+constexpr int kFormat = 4;
 
 /// Answers may end within a UTF-8 character; those bytes are replaced.
 std::string dump(const json& value) { return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
@@ -25,6 +25,8 @@ json to_json(const QuestionResult& r) {
                 {"forced_right", r.forced_right}, {"depth", r.depth},       {"seconds", r.seconds}};
   if (r.free_asked) value.update({{"free", r.free}, {"free_right", r.free_right}});
   if (!r.ranks.empty()) value.update({{"ranks", r.ranks}, {"read", r.read}, {"returns", r.returns}});
+  for (const SelectorRanks& rival : r.rivals)
+    value["rivals"].push_back({{"selector", rival.selector}, {"ranks", rival.ranks}});
   return value;
 }
 
@@ -46,21 +48,33 @@ QuestionResult result_from(const json& value) {
     value.at("read").get_to(r.read);
     value.at("returns").get_to(r.returns);
   }
+  if (value.contains("rivals")) {
+    for (const json& rival : value.at("rivals"))
+      r.rivals.push_back({rival.at("selector").get<std::string>(), rival.at("ranks").get<std::vector<std::int32_t>>()});
+  }
   return r;
 }
 
-/// Mean of `share` over the results that were ranked.
+/// Mean of `share` over the results for which it is something.
 template <typename Share>
-std::optional<double> mean_of_ranked(const std::vector<QuestionResult>& results, Share share) {
-  std::int64_t ranked = 0;
+std::optional<double> mean_of(const std::vector<QuestionResult>& results, Share share) {
+  std::int64_t counted = 0;
   double sum = 0.0;
   for (const QuestionResult& r : results) {
-    if (r.ranks.empty()) continue;
-    ++ranked;
-    sum += share(r);
+    const std::optional<double> value = share(r);
+    if (!value) continue;
+    ++counted;
+    sum += *value;
   }
-  if (ranked == 0) return std::nullopt;
-  return sum / static_cast<double>(ranked);
+  if (counted == 0) return std::nullopt;
+  return sum / static_cast<double>(counted);
+}
+
+std::optional<double> share_among_first(const std::vector<std::int32_t>& ranks, std::int32_t k) {
+  if (ranks.empty()) return std::nullopt;
+  const auto found =
+      std::count_if(ranks.begin(), ranks.end(), [k](std::int32_t rank) { return rank >= 1 && rank <= k; });
+  return static_cast<double>(found) / static_cast<double>(ranks.size());
 }
 
 template <typename Value>
@@ -82,15 +96,34 @@ std::int64_t Cell::free_asked() const {
 }
 
 std::optional<double> Cell::recall(std::int32_t k) const {
-  return mean_of_ranked(results, [k](const QuestionResult& r) {
-    const auto found =
-        std::count_if(r.ranks.begin(), r.ranks.end(), [k](std::int32_t rank) { return rank >= 1 && rank <= k; });
-    return static_cast<double>(found) / static_cast<double>(r.ranks.size());
+  return mean_of(results, [k](const QuestionResult& r) { return share_among_first(r.ranks, k); });
+}
+
+std::optional<double> Cell::recall(std::int32_t k, std::string_view selector) const {
+  return mean_of(results, [&](const QuestionResult& r) -> std::optional<double> {
+    for (const SelectorRanks& rival : r.rivals)
+      if (rival.selector == selector) return share_among_first(rival.ranks, k);
+    return std::nullopt;
   });
 }
 
+std::vector<std::string> Cell::rivals() const {
+  std::vector<std::string> names;
+  for (const QuestionResult& r : results)
+    for (const SelectorRanks& rival : r.rivals)
+      if (std::find(names.begin(), names.end(), rival.selector) == names.end()) names.push_back(rival.selector);
+  return names;
+}
+
+std::int64_t Cell::ranked() const {
+  return std::count_if(results.begin(), results.end(), [](const QuestionResult& r) { return !r.ranks.empty(); });
+}
+
 std::optional<double> Cell::read_right() const {
-  return mean_of_ranked(results, [](const QuestionResult& r) { return r.read; });
+  return mean_of(results, [](const QuestionResult& r) -> std::optional<double> {
+    if (r.ranks.empty()) return std::nullopt;
+    return r.read;
+  });
 }
 
 fs::path CellFolder::path_of(const Cell& cell) const {

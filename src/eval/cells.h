@@ -13,6 +13,12 @@
 
 namespace modeld {
 
+/// Where one selector that ours is compared with ranks the answers' blocks, as QuestionResult::ranks.
+struct SelectorRanks {
+  std::string selector;
+  std::vector<std::int32_t> ranks;
+};
+
 struct QuestionResult {
   std::string question;
   std::string expected;
@@ -27,6 +33,8 @@ struct QuestionResult {
   double depth = 0.0;
   /// Place in the ranking of each block that holds an answer, from 1; 0: not among those asked for. Empty: not asked.
   std::vector<std::int32_t> ranks;
+  /// The same blocks in the rankings of the selectors beside ours, each by its name; where `ranks` is empty, none.
+  std::vector<SelectorRanks> rivals;
   /// Share of those blocks that were read at last, and how often the answer went back for another.
   double read = 0.0;
   int returns = 0;
@@ -51,6 +59,12 @@ struct Cell {
   [[nodiscard]] std::optional<double> read_right() const;
   /// Share of ranked questions' blocks that are among the first k; nothing if none was ranked.
   [[nodiscard]] std::optional<double> recall(std::int32_t k) const;
+  /// The same by a selector beside ours.
+  [[nodiscard]] std::optional<double> recall(std::int32_t k, std::string_view selector) const;
+  /// Those selectors, in the order of the results.
+  [[nodiscard]] std::vector<std::string> rivals() const;
+  /// Questions that were ranked.
+  [[nodiscard]] std::int64_t ranked() const;
 };
 
 class CellFolder {

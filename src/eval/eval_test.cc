@@ -88,6 +88,12 @@ Cell load(const EvalOptions& options, const std::string& name) {
   return cell.value_or(Cell{});
 }
 
+/// The report's table of selectors; empty without one.
+std::string selectors_of(const std::string& report) {
+  const auto begin = report.find("## Selectors");
+  return begin == std::string::npos ? "" : report.substr(begin);
+}
+
 double score(const Cell& cell) {
   return cell.results.empty() ? -1.0 : cell.forced_right() / static_cast<double>(cell.results.size());
 }
@@ -123,6 +129,15 @@ TEST(Eval, OursAnswersWhereSinksAndWindowCannot) {
   const std::string report = read(options.output / "report.md");
   EXPECT_NE(report.find("| prose.lookalike | 8192 | ours | 12 |"), std::string::npos) << report;
   EXPECT_NE(report.find("- Machine: "), std::string::npos);
+  // Without an embedder there are four selectors beside ours, on the same twelve questions.
+  EXPECT_EQ(ours.rivals(), (std::vector<std::string>{"heads", "bm25", "quest", "means"}));
+  EXPECT_TRUE(oracle.rivals().empty());
+  EXPECT_NE(report.find("## Selectors, same questions, same index"), std::string::npos);
+  for (const char* selector : {"fused (ours)", "heads", "bm25", "quest", "means"}) {
+    EXPECT_NE(report.find("| prose.lookalike | 8192 | " + std::string(selector) + " | 12 |"), std::string::npos)
+        << selector << "\n"
+        << report;
+  }
 }
 
 TEST(Eval, FinishedCellsAreTakenFromTheFolderAndOtherParametersAreNot) {
@@ -132,10 +147,13 @@ TEST(Eval, FinishedCellsAreTakenFromTheFolderAndOtherParametersAreNot) {
   const auto engine = small_engine();
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}));
   const auto before = fs::last_write_time(options.output / "prose-1.single-8192-ours.json");
+  const std::string selectors = selectors_of(read(options.output / "report.md"));
+  EXPECT_NE(selectors.find("| prose.single | 8192 | quest | 12 |"), std::string::npos) << selectors;
   std::size_t questions = 0;
   const ProgressSink count = [&questions](const Progress& p) { questions += p.unit == "questions" ? 1 : 0; };
   ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, {}, count));
   EXPECT_EQ(questions, 0U);
+  EXPECT_EQ(selectors_of(read(options.output / "report.md")), selectors);
   EXPECT_EQ(fs::last_write_time(options.output / "prose-1.single-8192-ours.json"), before);
   // A damaged cell is measured again, and nothing but it.
   write(options.output / "prose-1.single-8192-fresh.json", "{");
@@ -158,6 +176,7 @@ TEST(Eval, SeveralTextsOfACorpusAreOneRowAndOnlyTheFirstIsReadInEveryMode) {
   EXPECT_FALSE(fs::exists(options.output / "prose-2.single-8192-truncated.json"));
   const std::string report = read(options.output / "report.md");
   EXPECT_NE(report.find("| prose.lookalike | 8192 | ours | 24 |"), std::string::npos) << report;
+  EXPECT_NE(report.find("| prose.lookalike | 8192 | means | 24 |"), std::string::npos) << report;
   EXPECT_NE(report.find("| prose.lookalike | 8192 | truncated | 9 |"), std::string::npos) << report;
 }
 
@@ -382,6 +401,27 @@ TEST(Eval, FactsOfSeveralSentencesAreFoundBlockByBlock) {
   ASSERT_EQ(chain.results.size(), 6U);
   EXPECT_EQ(chain.results[0].ranks.size(), 5U);
   EXPECT_GE(*chain.recall(16), *chain.recall(1));
+}
+
+TEST(Cells, ComeBackFromTheFolderWithTheRanksOfEverySelector) {
+  const Folder folder;
+  Cell cell{.task = "prose-1.values", .mode = "ours", .tokens = 4096, .parameters = "p", .results = {}};
+  cell.results.resize(3);
+  cell.results[0].ranks = {1, 5};
+  cell.results[0].rivals = {{"quest", {4, 0}}, {"bm25", {1, 2}}};
+  cell.results[1].ranks = {2, 1};
+  cell.results[1].rivals = {{"quest", {1, 1}}, {"bm25", {0, 0}}};
+  const CellFolder cells(folder / "out");
+  ASSERT_TRUE(cells.save(cell));
+  const auto back = cells.load(cell);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->rivals(), (std::vector<std::string>{"quest", "bm25"}));
+  EXPECT_EQ(back->ranked(), 2);  // the third was not asked for
+  EXPECT_EQ(back->recall(1), 0.5);
+  EXPECT_EQ(back->recall(1, "quest"), 0.5);
+  EXPECT_EQ(back->recall(4, "quest"), 0.75);
+  EXPECT_EQ(back->recall(16, "bm25"), 0.5);
+  EXPECT_EQ(back->recall(16, "none"), std::nullopt);
 }
 
 TEST(Corpus, ReadsADirectoryInOrderWithNamesAndPassesBinaryOver) {

@@ -51,10 +51,19 @@ void judge_free(QuestionResult& result, const EvalItem& item, std::string answer
   result.free = std::move(answer);
 }
 
-/// From 1; 0 if it is not among them.
-std::int32_t rank_of(const std::vector<Passage>& passages, const StreamRange& block) {
-  const auto found = std::find_if(passages.begin(), passages.end(), [&](const Passage& p) { return p.range == block; });
-  return found == passages.end() ? 0 : static_cast<std::int32_t>(found - passages.begin()) + 1;
+/// From 1, for each of `blocks`; 0 if it is not among the ranked ones.
+std::vector<std::int32_t> ranks_of(std::span<const StreamRange> blocks, const std::vector<StreamRange>& ranking) {
+  std::vector<std::int32_t> ranks;
+  for (const StreamRange& block : blocks) {
+    const auto found = std::find(ranking.begin(), ranking.end(), block);
+    ranks.push_back(found == ranking.end() ? 0 : static_cast<std::int32_t>(found - ranking.begin()) + 1);
+  }
+  return ranks;
+}
+
+bool was_read(const Answer& answer, const StreamRange& block) {
+  return std::any_of(answer.retrieved.begin(), answer.retrieved.end(),
+                     [&](const Passage& passage) { return passage.range == block; });
 }
 
 /// One session over the text, and the cells that are asked of it.
@@ -92,7 +101,7 @@ class SessionModes {
     result.returns = forced.returns;
     const std::vector<StreamRange>& wanted = truth_[i].answers;
     for (const StreamRange& block : wanted)
-      if (rank_of(forced.retrieved, block) > 0) result.read += 1.0 / static_cast<double>(wanted.size());
+      if (was_read(forced, block)) result.read += 1.0 / static_cast<double>(wanted.size());
     judge_forced(result, item, std::move(forced.text));
     if (mode != kOurs) return result;
     if (freely) {
@@ -100,8 +109,12 @@ class SessionModes {
       judge_free(result, item, std::move(free.text));
     }
     if (session_.blocks().empty() || wanted.empty()) return result;
-    MODELD_TRY(const std::vector<Passage> ranking, session_.retrieve(question, kRanked));
-    for (const StreamRange& block : wanted) result.ranks.push_back(rank_of(ranking, block));
+    MODELD_TRY(const std::vector<SelectorRanking> rankings, session_.compare_selectors(question, kRanked));
+    for (const SelectorRanking& ranking : rankings)
+      result.rivals.push_back({ranking.selector, ranks_of(wanted, ranking.blocks)});
+    if (result.rivals.empty()) return result;
+    result.ranks = std::move(result.rivals.front().ranks);  // ours
+    result.rivals.erase(result.rivals.begin());
     return result;
   }
 

@@ -36,9 +36,12 @@ std::string retention(const Cell& cell, const Cell* fresh, std::uint64_t seed) {
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high);
 }
 
+/// The k of recall@k.
+constexpr std::array<std::int32_t, 4> kRecallAt = {1, 4, 8, 16};
+
 std::string recall_columns(const Cell& cell) {
   std::vector<std::string> shares;
-  for (const int k : {1, 4, 8, 16}) {
+  for (const std::int32_t k : kRecallAt) {
     if (const std::optional<double> recall = cell.recall(k)) shares.push_back(fmt::format("{:.2f}", *recall));
   }
   return fmt::format("{}", fmt::join(shares, " / "));
@@ -71,6 +74,35 @@ double mean_milliseconds(const Cell& cell) {
   double sum = 0.0;
   for (const QuestionResult& r : cell.results) sum += r.seconds;
   return cell.results.empty() ? 0.0 : sum * 1e3 / static_cast<double>(cell.results.size());
+}
+
+/// `recall`: by k, of the questions that were ranked.
+template <typename Recall>
+std::string selector_row(const Cell& cell, std::string_view selector, Recall recall) {
+  std::string row = fmt::format("| {} | {} | {} | {} |", cell.task, cell.tokens, selector, cell.ranked());
+  for (const std::int32_t k : kRecallAt) row += fmt::format(" {:.2f} |", recall(k).value_or(0.0));
+  return row + "\n";
+}
+
+/// One row for each cell's task and selector; nothing where no cell was ranked by any but ours.
+std::string selector_table(std::span<const Cell> cells) {
+  std::string rows;
+  for (const Cell& cell : cells) {
+    const std::vector<std::string> rivals = cell.rivals();
+    if (rivals.empty()) continue;
+    rows += selector_row(cell, "fused (ours)", [&](std::int32_t k) { return cell.recall(k); });
+    for (const std::string& rival : rivals)
+      rows += selector_row(cell, rival, [&](std::int32_t k) { return cell.recall(k, rival); });
+  }
+  if (rows.empty()) return "";
+  return "\n## Selectors, same questions, same index\n\n"
+         "Recall by each selector alone, with the same queries of the same heads and the same keys. heads, bm25, "
+         "embedder: the lists that ours fuses. quest: the upper bound of a block's products from the smallest and the "
+         "largest of its keys in each dimension (Tang et al. 2024); means: the product with the mean of its keys; both "
+         "summed over heads, of each head the question token that draws most.\n\n"
+         "| task | tokens | selector | n | recall@1 | @4 | @8 | @16 |\n"
+         "|---|---|---|---|---|---|---|---|\n" +
+         rows;
 }
 
 }  // namespace
@@ -110,7 +142,7 @@ std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, 
                         cell.mode, asked, share(cell.forced_right(), asked), retention(cell, fresh, seed), free,
                         recall_columns(cell), read_column(cell), by_depth(cell), mean_milliseconds(cell));
   }
-  return text;
+  return text + selector_table(cells);
 }
 
 }  // namespace modeld

@@ -76,6 +76,15 @@ std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k) {
   return fused;
 }
 
+std::vector<std::size_t> best_blocks(const ScoreList& scores, std::size_t count) {
+  std::vector<std::size_t> order;
+  for (std::size_t b = 0; b < scores.size(); ++b)
+    if (scores[b] > 0.0 || scores[b] < 0.0) order.push_back(b);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  order.resize(std::min(order.size(), count));
+  return order;
+}
+
 std::size_t blocks_alike(std::span<const BlockScore> fused, std::span<const ScoreList> lists, double share) {
   std::size_t alike = fused.size();
   for (const ScoreList& list : lists) {

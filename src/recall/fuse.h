@@ -21,6 +21,10 @@ using ScoreList = std::vector<double>;
 /// Returns blocks best first; equal sums by the first list's score, then by index. REQUIRES lists of one length.
 std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k = 10.0);
 
+/// A ranking of one list: its `count` best blocks, best first, equals in the order of the text. A score of 0 or one
+/// that is no number says nothing of its block, which is then not ranked; one below 0 ranks last.
+std::vector<std::size_t> best_blocks(const ScoreList& scores, std::size_t count);
+
 /// How many of the fused blocks, from the first on, are as good as the first choices: each list that knows anything
 /// scores them at least `share` of its best. Several such blocks are several values, versions or mentions of the same.
 std::size_t blocks_alike(std::span<const BlockScore> fused, std::span<const ScoreList> lists, double share = 0.6);

@@ -176,5 +176,13 @@ RC_GTEST_PROP(BlocksToRead, NeverMoreThanTheMostNorThanThereAre, ()) {
   RC_ASSERT(to_read(a, b, most).size() <= std::min(count, most));
 }
 
+TEST(BestBlocks, WhatSaysNothingIsNotRankedAndEqualsStandInTheOrderOfTheText) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const ScoreList scores{-1.0, 0.0, 2.0, nan, 3.0, 2.0};
+  EXPECT_EQ(best_blocks(scores, 9), (std::vector<std::size_t>{4, 2, 5, 0}));
+  EXPECT_EQ(best_blocks(scores, 2), (std::vector<std::size_t>{4, 2}));
+  EXPECT_TRUE(best_blocks({}, 2).empty());
+}
+
 }  // namespace
 }  // namespace modeld

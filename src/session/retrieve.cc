@@ -4,6 +4,7 @@
 #include <array>
 
 #include "recall/fuse.h"
+#include "recall/rivals.h"
 #include "session/session_impl.h"
 
 namespace modeld {
@@ -54,6 +55,7 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
     }
   }
   MODELD_TRY_VOID(engine_.compute(batch));
+  recomputed_since_ += static_cast<std::int64_t>(batch.size());
   AttendedKeys keys = attended();
   keys.append(engine_.observation(), resident_end_);
   const auto all = static_cast<std::int32_t>(question.content.size());
@@ -66,11 +68,15 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
   return queries;
 }
 
-Search SessionImpl::search(std::span<const HeadQueries> question) const {
+Result<Search> SessionImpl::search(std::span<const HeadQueries> queries, const Question& question) const {
   Search search;
   search.ranges.reserve(blocks_done_);
   for (std::size_t b = 0; b < blocks_done_; ++b) search.ranges.push_back(blocks_[b].range);
-  search.asked = score_by_head(*index_, question, search.ranges, calibration_.rule);
+  search.asked = score_by_head(*index_, queries, search.ranges, calibration_.rule);
+  if (sentences_ != nullptr) {
+    MODELD_TRY(const std::vector<std::vector<float>> meant, settings_.embedder->embed(std::array{question.text}));
+    search.meaning = sentences_->score(meant.front());
+  }
   return search;
 }
 
@@ -105,14 +111,9 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
   if (!question.retrieve) return relevance;
   const Stopwatch probing;
   MODELD_TRY(const std::vector<HeadQueries> probed, probe(tokens));
-  recomputed_since_ += static_cast<std::int64_t>(tokens.before.size() + tokens.content.size());
   seconds.probe = probing.seconds();
   const Stopwatch scoring;
-  relevance.search = search(probed);
-  if (sentences_ != nullptr) {
-    MODELD_TRY(const std::vector<std::vector<float>> meant, settings_.embedder->embed(std::array{question.text}));
-    relevance.search.meaning = sentences_->score(meant.front());
-  }
+  MODELD_TRY(relevance.search, search(probed, question));
   const Ranked ranked = rank(relevance.search, question.text);
   for (const BlockScore& one : ranked.fused) relevance.scores[one.block] = one.score;
   if (question.blocks) {
@@ -150,17 +151,38 @@ Result<std::vector<Passage>> SessionImpl::retrieve(const Question& question, std
     note_failure(relevant.error());
     return tl::unexpected(relevant.error());
   }
-  const std::vector<double>& scores = relevant->scores;
-  std::vector<std::size_t> order;
-  for (std::size_t b = 0; b < scores.size(); ++b) {
-    if (scores[b] > 0.0) order.push_back(b);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  order.resize(std::min(order.size(), count));
   std::vector<Passage> passages;
-  passages.reserve(order.size());
-  for (const std::size_t b : order) passages.push_back(passage(b, scores[b]));
+  for (const std::size_t b : best_blocks(relevant->scores, count)) passages.push_back(passage(b, relevant->scores[b]));
   return passages;
+}
+
+Result<std::vector<SelectorRanking>> SessionImpl::rankings(const QuestionTokens& tokens, const Question& question,
+                                                           std::size_t count) {
+  MODELD_TRY(const std::vector<HeadQueries> queries, probe(tokens));
+  MODELD_TRY(const Search search, this->search(queries, question));
+  const Ranked ranked = rank(search, question.text);
+  ScoreList fused(search.ranges.size(), 0.0);
+  for (const BlockScore& one : ranked.fused) fused[one.block] = one.score;
+  std::vector<SelectorRanking> rankings;
+  const auto add = [&](std::string_view selector, const ScoreList& scores) {
+    SelectorRanking& ranking = rankings.emplace_back(SelectorRanking{std::string(selector), {}});
+    for (const std::size_t b : best_blocks(scores, count)) ranking.blocks.push_back(search.ranges[b]);
+  };
+  add("fused", fused);
+  constexpr std::array<std::string_view, 3> kNames = {"heads", "bm25", "embedder"};
+  for (std::size_t l = 0; l < ranked.lists.size(); ++l) add(kNames[l], ranked.lists[l]);
+  add("quest", score_quest(*index_, queries, search.ranges));
+  add("means", score_means(*index_, queries, search.ranges));
+  return rankings;
+}
+
+Result<std::vector<SelectorRanking>> SessionImpl::compare_selectors(const Question& question, std::size_t count) {
+  MODELD_TRY(const QuestionTokens tokens, tokenise(question));
+  MODELD_TRY_VOID(ingest({}, nullptr));
+  if (exact_) return std::vector<SelectorRanking>{};
+  auto compared = rankings(tokens, question, count);
+  if (!compared) note_failure(compared.error());
+  return compared;
 }
 
 }  // namespace modeld

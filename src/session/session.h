@@ -6,8 +6,8 @@
 // back.
 //
 // Ownership: borrows engine, store and calibration; they must outlive it. One session at a time uses an engine's
-// context. Thread:    one thread; cancel through the flag. Failure:   after any error but engine_failed the session
-// stands where its last completed step left it, and goes on.
+// context. Thread: one; cancel through the flag. Failure: after any error but engine_failed the session stands where
+// its last completed step left it, and goes on.
 #pragma once
 
 #include <cstdint>
@@ -97,6 +97,12 @@ struct Question {
   std::int32_t partial_tokens_max = 96;
 };
 
+/// One selector's first choices, best first (Session::compare_selectors).
+struct SelectorRanking {
+  std::string selector;
+  std::vector<StreamRange> blocks;
+};
+
 /// Called with each piece of the answer as it is decided: whole UTF-8 characters.
 using TextSink = std::function<void(std::string_view)>;
 
@@ -143,6 +149,9 @@ class Session {
   [[nodiscard]] virtual std::vector<StreamRange> blocks() const = 0;
   /// Ranks all blocks for a question without answering (recall@k): best first.
   virtual Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) = 0;
+  /// For evaluation: the first `count` blocks by ours ("fused", as retrieve() has them, always first), by "heads",
+  /// "bm25" and "embedder", if any, alone, by "quest" and "means" (recall/rivals.h). One probe; empty in exact mode.
+  virtual Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) = 0;
   /// Empty if stream, store, index and engine agree.
   [[nodiscard]] virtual std::string check_integrity() const = 0;
 };

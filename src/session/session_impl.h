@@ -54,6 +54,7 @@ class SessionImpl final : public Session {
   std::vector<Token> stream() const override { return text_.tokens(); }
   std::vector<StreamRange> blocks() const override;
   Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) override;
+  Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) override;
   std::string check_integrity() const override;
 
  private:
@@ -110,10 +111,13 @@ class SessionImpl final : public Session {
   [[nodiscard]] AttendedKeys attended(std::span<const PlaceRange> holes = {}) const;
   /// Computes the question behind the recent window, to see its queries, and takes it away again.
   Result<std::vector<HeadQueries>> probe(const QuestionTokens& question);
-  [[nodiscard]] Search search(std::span<const HeadQueries> question) const;
+  /// What heads and, with an embedder, meaning say of every block.
+  Result<Search> search(std::span<const HeadQueries> queries, const Question& question) const;
   [[nodiscard]] Ranked rank(const Search& search, std::string_view words) const;
   /// By fused ranks, or by the question's own oracle.
   Result<Relevance> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
+  Result<std::vector<SelectorRanking>> rankings(const QuestionTokens& tokens, const Question& question,
+                                                std::size_t count);
   [[nodiscard]] Passage passage(std::size_t block, double score) const;
 
   // score.cc

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/scripted/embedder.h"
 #include "session/session_fixture.h"
 
@@ -397,6 +399,47 @@ TEST(Session, WithAnEmbedderWhatSharesNoWordWithTheQuestionIsFound) {
     ASSERT_TRUE(session->ask(question));
     EXPECT_EQ(session->check_integrity(), "");
   }
+}
+
+TEST(Session, SelectorsAreComparedByTheirOwnRankingsAndOursComesFirst) {
+  World world;
+  const auto embedder = open_scripted_embedder({});
+  for (const bool with : {false, true}) {
+    SessionSettings settings = World::settings();
+    if (with) settings.embedder = embedder.get();
+    const auto session = world.open_with_text(settings);
+    const Question question = question_of(world.needles[3]);
+    const auto compared = session->compare_selectors(question, 5);
+    ASSERT_TRUE(compared) << to_text(compared.error());
+    std::vector<std::string> selectors;
+    for (const SelectorRanking& ranking : *compared) selectors.push_back(ranking.selector);
+    EXPECT_EQ(selectors, with ? (std::vector<std::string>{"fused", "heads", "bm25", "embedder", "quest", "means"})
+                              : (std::vector<std::string>{"fused", "heads", "bm25", "quest", "means"}));
+    const auto ranked = session->retrieve(question, 5);
+    ASSERT_TRUE(ranked);
+    std::vector<StreamRange> ours;
+    for (const Passage& passage : *ranked) ours.push_back(passage.range);
+    EXPECT_EQ(compared->front().blocks, ours);
+    const std::vector<StreamRange> blocks = session->blocks();
+    for (const SelectorRanking& ranking : *compared) {
+      EXPECT_LE(ranking.blocks.size(), 5U);
+      for (const StreamRange& block : ranking.blocks)
+        EXPECT_EQ(std::count(blocks.begin(), blocks.end(), block), 1) << ranking.selector;
+    }
+    // Raw products have any sign, so these rank whatever they are asked for.
+    EXPECT_EQ(compared->back().blocks.size(), 5U);
+    // Comparing leaves the session as it was.
+    EXPECT_TRUE(answer_begins(must(session->ask(question)).text, world.needles[3].answer));
+    EXPECT_EQ(session->check_integrity(), "");
+  }
+}
+
+TEST(Session, InExactModeThereIsNothingToCompareSelectorsBy) {
+  World world(3'000, 2);
+  const auto session = world.open_with_text(World::settings());
+  const auto compared = session->compare_selectors(question_of(world.needles[0]), 5);
+  ASSERT_TRUE(compared) << to_text(compared.error());
+  EXPECT_TRUE(compared->empty());
 }
 
 TEST(Session, PassagesNameTheirSourceAndLines) {
