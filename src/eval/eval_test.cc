@@ -129,11 +129,11 @@ TEST(Eval, OursAnswersWhereSinksAndWindowCannot) {
   const std::string report = read(options.output / "report.md");
   EXPECT_NE(report.find("| prose.lookalike | 8192 | ours | 12 |"), std::string::npos) << report;
   EXPECT_NE(report.find("- Machine: "), std::string::npos);
-  // Without an embedder there are four selectors beside ours, on the same twelve questions.
-  EXPECT_EQ(ours.rivals(), (std::vector<std::string>{"heads", "bm25", "quest", "means"}));
+  // Without an embedder there are five selectors beside ours, on the same twelve questions.
+  EXPECT_EQ(ours.rivals(), (std::vector<std::string>{"heads", "bm25", "quest", "quest-16", "means"}));
   EXPECT_TRUE(oracle.rivals().empty());
   EXPECT_NE(report.find("## Selectors, same questions, same index"), std::string::npos);
-  for (const char* selector : {"fused (ours)", "heads", "bm25", "quest", "means"}) {
+  for (const char* selector : {"fused (ours)", "heads", "bm25", "quest", "quest-16", "means"}) {
     EXPECT_NE(report.find("| prose.lookalike | 8192 | " + std::string(selector) + " | 12 |"), std::string::npos)
         << selector << "\n"
         << report;

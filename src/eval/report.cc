@@ -97,9 +97,10 @@ std::string selector_table(std::span<const Cell> cells) {
   if (rows.empty()) return "";
   return "\n## Selectors, same questions, same index\n\n"
          "Recall by each selector alone, with the same queries of the same heads and the same keys. heads, bm25, "
-         "embedder: the lists that ours fuses. quest: the upper bound of a block's products from the smallest and the "
-         "largest of its keys in each dimension (Tang et al. 2024); means: the product with the mean of its keys; both "
-         "summed over heads, of each head the question token that draws most.\n\n"
+         "embedder: the lists that ours fuses. quest: the upper bound of a block's products by the smallest and the "
+         "largest of its keys in each dimension (Tang et al. 2024), of the question's tokens the largest; quest-16: of "
+         "pages of 16 tokens, as in the paper, the best of a block; means: the product with the mean of a block's "
+         "keys, mean over the question's tokens. All summed over heads.\n\n"
          "| task | tokens | selector | n | recall@1 | @4 | @8 | @16 |\n"
          "|---|---|---|---|---|---|---|---|\n" +
          rows;

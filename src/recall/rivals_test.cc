@@ -55,15 +55,35 @@ struct Text {
 };
 
 constexpr double kClose = 1e-4;
+/// Longer than any block here.
+constexpr std::int64_t kWhole = 1000;
 
 RC_GTEST_PROP(Quest, NoKeyOfTheBlockHasALargerProductThanTheBound, (std::uint32_t seed)) {
   Engine engine(seed);
   const auto dim = *rc::gen::element(2, 6, 64);
   const Text text(engine, dim, *rc::gen::inRange<std::size_t>(1, 6));
   const std::vector queries{make_queries(engine, 1, 1, static_cast<std::size_t>(dim))};
-  const std::vector<double> bounds = score_quest(text.index, queries, text.blocks);
+  const std::vector<double> bounds = score_quest(text.index, queries, text.blocks, *rc::gen::inRange(1, 50));
   for (std::size_t b = 0; b < bounds.size(); ++b)
     for (const double product : text.products(queries[0], text.blocks[b])) RC_ASSERT(bounds[b] >= product - 1e-9);
+}
+
+RC_GTEST_PROP(Quest, SmallerPagesNeverRaiseTheBoundAndPagesOfOneTokenGiveTheBestProduct, (std::uint32_t seed)) {
+  Engine engine(seed);
+  const Text text(engine, 6, *rc::gen::inRange<std::size_t>(1, 6));
+  const std::vector queries{make_queries(engine, 1, 1, 6)};
+  const auto page = *rc::gen::inRange(1, 20);
+  const std::vector<double> whole = score_quest(text.index, queries, text.blocks, kWhole);
+  const std::vector<double> wide = score_quest(text.index, queries, text.blocks, 2 * page);
+  const std::vector<double> narrow = score_quest(text.index, queries, text.blocks, page);
+  const std::vector<double> exact = score_quest(text.index, queries, text.blocks, 1);
+  for (std::size_t b = 0; b < text.blocks.size(); ++b) {
+    RC_ASSERT(exact[b] <= narrow[b] + kClose);
+    RC_ASSERT(narrow[b] <= wide[b] + kClose);
+    RC_ASSERT(wide[b] <= whole[b] + kClose);
+    const std::vector<double> products = text.products(queries[0], text.blocks[b]);
+    RC_ASSERT(std::fabs(exact[b] - *std::max_element(products.begin(), products.end())) < kClose);
+  }
 }
 
 RC_GTEST_PROP(Means, TheProductWithTheMeanIsTheMeanOfTheProducts, (std::uint32_t seed)) {
@@ -88,7 +108,7 @@ RC_GTEST_PROP(Rivals, OnABlockOfOneTokenAllSeeTheSameProduct, (std::uint32_t see
   const std::vector queries{make_queries(engine, 0, 1, kDim)};
   const std::vector<StreamRange> blocks{
       {StreamPos{0}, StreamPos{1}}, {StreamPos{1}, StreamPos{2}}, {StreamPos{2}, StreamPos{3}}};
-  const std::vector<double> quest = score_quest(index, queries, blocks);
+  const std::vector<double> quest = score_quest(index, queries, blocks, kWhole);
   const std::vector<double> means = score_means(index, queries, blocks);
   const std::vector<double> ours = score_blocks_reference(index, queries, blocks, ScoreRule::sigmoid);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -99,7 +119,7 @@ RC_GTEST_PROP(Rivals, OnABlockOfOneTokenAllSeeTheSameProduct, (std::uint32_t see
   }
 }
 
-RC_GTEST_PROP(Rivals, HeadsAreAddedAndOfAHeadsQueriesTheBestCounts, (std::uint32_t seed)) {
+RC_GTEST_PROP(Rivals, HeadsAreAddedAndOfAHeadsQueriesTheBestCountsForQuestAndTheMeanForMeans, (std::uint32_t seed)) {
   Engine engine(seed);
   constexpr std::size_t kDim = 8;
   const Text text(engine, kDim, 4);
@@ -107,20 +127,28 @@ RC_GTEST_PROP(Rivals, HeadsAreAddedAndOfAHeadsQueriesTheBestCounts, (std::uint32
   // The second and the third share a KV head.
   const std::vector queries{make_queries(engine, 0, count, kDim), make_queries(engine, 1, count, kDim),
                             make_queries(engine, 1, 2, kDim), HeadQueries{{2, 0}, 0, {}, {}}};
-  for (const auto rival : {score_quest, score_means}) {
-    std::vector<double> expected(text.blocks.size(), 0.0);
-    for (const HeadQueries& head : queries) {
-      std::vector<double> best(text.blocks.size(), -std::numeric_limits<double>::infinity());
-      for (std::size_t t = 0; t < head.local_lse.size(); ++t) {
-        const auto begin = head.queries.begin() + static_cast<std::ptrdiff_t>(t * kDim);
-        const std::vector<HeadQueries> one{{head.head, head.kv_head, {begin, begin + kDim}, {head.local_lse[t]}}};
-        const std::vector<double> scores = rival(text.index, one, text.blocks);
-        for (std::size_t b = 0; b < best.size(); ++b) best[b] = std::max(best[b], scores[b]);
+  std::vector<double> quest(text.blocks.size(), 0.0);
+  std::vector<double> means(text.blocks.size(), 0.0);
+  for (const HeadQueries& head : queries) {
+    if (head.local_lse.empty()) continue;
+    std::vector<double> best(text.blocks.size(), -std::numeric_limits<double>::infinity());
+    for (std::size_t t = 0; t < head.local_lse.size(); ++t) {
+      const auto begin = head.queries.begin() + static_cast<std::ptrdiff_t>(t * kDim);
+      const std::vector<HeadQueries> one{{head.head, head.kv_head, {begin, begin + kDim}, {head.local_lse[t]}}};
+      const std::vector<double> bounds = score_quest(text.index, one, text.blocks, kQuestPage);
+      const std::vector<double> products = score_means(text.index, one, text.blocks);
+      for (std::size_t b = 0; b < best.size(); ++b) {
+        best[b] = std::max(best[b], bounds[b]);
+        means[b] += products[b] / static_cast<double>(head.local_lse.size());
       }
-      for (std::size_t b = 0; b < best.size() && !head.local_lse.empty(); ++b) expected[b] += best[b];
     }
-    const std::vector<double> scores = rival(text.index, queries, text.blocks);
-    for (std::size_t b = 0; b < scores.size(); ++b) RC_ASSERT(std::fabs(scores[b] - expected[b]) < kClose);
+    for (std::size_t b = 0; b < best.size(); ++b) quest[b] += best[b];
+  }
+  const std::vector<double> all_bounds = score_quest(text.index, queries, text.blocks, kQuestPage);
+  const std::vector<double> all_means = score_means(text.index, queries, text.blocks);
+  for (std::size_t b = 0; b < text.blocks.size(); ++b) {
+    RC_ASSERT(std::fabs(all_bounds[b] - quest[b]) < kClose);
+    RC_ASSERT(std::fabs(all_means[b] - means[b]) < kClose);
   }
 }
 
@@ -129,10 +157,12 @@ TEST(Rivals, WithoutQueriesEveryScoreIsZeroAndWithoutBlocksThereIsNone) {
   KeyIndex index({{0, 0}}, 4);
   index.append(std::array{normal(engine, 20)}, 5);
   const std::vector<StreamRange> blocks{{StreamPos{0}, StreamPos{3}}, {StreamPos{3}, StreamPos{5}}};
-  for (const auto rival : {score_quest, score_means}) {
-    EXPECT_EQ(rival(index, {}, blocks), (std::vector<double>{0.0, 0.0}));
-    EXPECT_TRUE(rival(index, std::vector{make_queries(engine, 0, 2, 4)}, {}).empty());
-  }
+  const std::vector<double> zeros{0.0, 0.0};
+  EXPECT_EQ(score_quest(index, {}, blocks, kQuestPage), zeros);
+  EXPECT_EQ(score_means(index, {}, blocks), zeros);
+  const std::vector some{make_queries(engine, 0, 2, 4)};
+  EXPECT_TRUE(score_quest(index, some, {}, kQuestPage).empty());
+  EXPECT_TRUE(score_means(index, some, {}).empty());
 }
 
 TEST(Rivals, ABlockOfMixedKeysHasALargeBoundAndASmallMean) {
@@ -142,7 +172,7 @@ TEST(Rivals, ABlockOfMixedKeysHasALargeBoundAndASmallMean) {
   const float root = std::sqrt(2.0F);
   const std::vector<HeadQueries> queries{{{0, 0}, 0, {root, root}, {0.0F}}};
   const std::vector<StreamRange> blocks{{StreamPos{0}, StreamPos{2}}, {StreamPos{2}, StreamPos{4}}};
-  const std::vector<double> quest = score_quest(index, queries, blocks);
+  const std::vector<double> quest = score_quest(index, queries, blocks, kWhole);
   EXPECT_NEAR(quest[0], 8.0, 0.01);
   EXPECT_NEAR(quest[1], 6.0, 0.01);
   const std::vector<double> means = score_means(index, queries, blocks);

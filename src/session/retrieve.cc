@@ -171,7 +171,8 @@ Result<std::vector<SelectorRanking>> SessionImpl::rankings(const QuestionTokens&
   add("fused", fused);
   constexpr std::array<std::string_view, 3> kNames = {"heads", "bm25", "embedder"};
   for (std::size_t l = 0; l < ranked.lists.size(); ++l) add(kNames[l], ranked.lists[l]);
-  add("quest", score_quest(*index_, queries, search.ranges));
+  add("quest", score_quest(*index_, queries, search.ranges, kBlockLimits.max_tokens));
+  add("quest-16", score_quest(*index_, queries, search.ranges, kQuestPage));
   add("means", score_means(*index_, queries, search.ranges));
   return rankings;
 }

@@ -126,8 +126,7 @@ class Session {
   virtual Status append(std::span<const TextPart> parts, const CancelFlag* cancel = nullptr) = 0;
   /// What the next ingest() will do.
   virtual Result<IngestPlan> plan() const = 0;
-  /// Computes what has been appended and not computed yet. On cancel: what was completed stays, and the next call goes
-  /// on.
+  /// Computes what has been appended and not computed yet. On cancel what was completed stays; the next call goes on.
   virtual Status ingest(const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr) = 0;
 
   /// Answers one question about the stream; the stream does not change. Ingests first what is not computed yet.
@@ -149,8 +148,9 @@ class Session {
   [[nodiscard]] virtual std::vector<StreamRange> blocks() const = 0;
   /// Ranks all blocks for a question without answering (recall@k): best first.
   virtual Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) = 0;
-  /// For evaluation: the first `count` blocks by ours ("fused", as retrieve() has them, always first), by "heads",
-  /// "bm25" and "embedder", if any, alone, by "quest" and "means" (recall/rivals.h). One probe; empty in exact mode.
+  /// For evaluation, by one probe pass: the first `count` blocks by ours ("fused", as retrieve(); always first),
+  /// "heads", "bm25", "embedder" if any, "quest" (a block one page), "quest-16", "means" (recall/rivals.h). Exact mode:
+  /// empty.
   virtual Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) = 0;
   /// Empty if stream, store, index and engine agree.
   [[nodiscard]] virtual std::string check_integrity() const = 0;

@@ -413,8 +413,9 @@ TEST(Session, SelectorsAreComparedByTheirOwnRankingsAndOursComesFirst) {
     ASSERT_TRUE(compared) << to_text(compared.error());
     std::vector<std::string> selectors;
     for (const SelectorRanking& ranking : *compared) selectors.push_back(ranking.selector);
-    EXPECT_EQ(selectors, with ? (std::vector<std::string>{"fused", "heads", "bm25", "embedder", "quest", "means"})
-                              : (std::vector<std::string>{"fused", "heads", "bm25", "quest", "means"}));
+    EXPECT_EQ(selectors,
+              with ? (std::vector<std::string>{"fused", "heads", "bm25", "embedder", "quest", "quest-16", "means"})
+                   : (std::vector<std::string>{"fused", "heads", "bm25", "quest", "quest-16", "means"}));
     const auto ranked = session->retrieve(question, 5);
     ASSERT_TRUE(ranked);
     std::vector<StreamRange> ours;
