@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 MODELD = ""
@@ -92,6 +93,12 @@ class WithoutAModel(Case):
         self.refused("bad_argument", USER, *self.ask("--questions", self.folder))
         self.refused("text_binary", USER, *self.ask("--questions", self.file("binary", bytes(range(256)) * 16)))
         self.refused("bad_argument", USER, *self.ask("--questions", "/dev/zero"))
+
+    def test_evaluation_of_what_is_not_there(self):
+        nothing = self.folder / "none"
+        self.refused("file_missing", USER, "eval", "--model", nothing, "--text", nothing)
+        self.refused("file_missing", USER, "eval", "--model", nothing, "--text", __file__)
+        self.refused("bad_argument", USER, "eval", "--model", nothing, "--tokens", "0")
 
     def test_output_that_cannot_be_written_is_no_success(self):
         with open("/dev/full", "wb") as full:
@@ -240,6 +247,31 @@ class WithAModel(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("tokens", done.stdout.decode())
         self.assertIn("exact mode", done.stdout.decode())
+
+    def test_evaluation_prints_one_object_and_leaves_report_and_picture(self):
+        out = self.folder / "out"
+        arguments = ("eval", "--model", MODEL, "--text", self.text(lines=400), "--tokens", "2048", "--hot", "1024",
+                     "--kinds", "single", "--questions", "2", "--free-questions", "1", "--passkeys", "0",
+                     "--modes", "fresh", "ours", "--output", out, "--json")
+        first, again = (run(*arguments) for _ in range(2))
+        self.assertEqual(first.returncode, 0, first.stderr)
+        scores = json.loads(first.stdout)
+        # The second time all comes from the folder.
+        self.assertEqual(json.loads(again.stdout)["tasks"], scores["tasks"])
+        self.assertEqual(scores["tokens"], 2048)
+        self.assertEqual(scores["report"], str(out / "report.md"))
+        modes = scores["tasks"]["prose.single"]
+        self.assertEqual(set(modes), {"fresh", "ours"})
+        for one in modes.values():
+            self.assertEqual(one["n"], 2)
+            self.assertEqual(one["free"]["n"], 1)
+            self.assertLessEqual(one["interval"][0], one["score"])
+        self.assertEqual(set(modes["ours"]["recall"]), {"1", "4", "8", "16"})
+        self.assertIn("(report.svg)", (out / "report.md").read_text())
+        picture = ElementTree.parse(out / "report.svg").getroot()
+        self.assertEqual(picture.tag, "{http://www.w3.org/2000/svg}svg")
+        points = [g for g in picture.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "point"]
+        self.assertEqual(len(points), 2)
 
     def test_first_interrupt_stops_cleanly(self):
         command = [MODELD, *map(str, self.ask(self.text(lines=6000), "--hot", "2048", "Why?"))]

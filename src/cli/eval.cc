@@ -118,12 +118,13 @@ Command add_eval(CLI::App& app) {
   add_embedder_flag(*command, options->choice);
   add_seed_flag(*command, options->eval.seed);
   add_threads_flag(*command, options->choice);
+  command->add_flag("--json", options->eval.json, "Print the scores as one JSON object, and nothing else on stdout");
   command->add_flag("--quiet", options->quiet, "No progress and no notes on stderr");
   return {command, [options](const Invocation& invocation) {
             ProgressDisplay display(progress_style(options->quiet));
             const Status status = evaluate(*options, invocation, display);
             display.finish();
-            return status ? kExitSuccess : end_with(status.error(), false);
+            return status ? kExitSuccess : end_with(status.error(), options->eval.json);
           }};
 }
 

@@ -64,14 +64,17 @@ struct EvalOptions {
   /// May be null.
   Embedder* embedder = nullptr;
   std::uint64_t seed = 1;
-  /// Finished cells and the report (report.md) are kept here.
+  /// Finished cells, the report (report.md) and its picture (report.svg) are kept here.
   std::filesystem::path output;
+  /// What run_eval() says is one JSON object at its end (score_json.h).
+  bool json = false;
   /// For the report's stamp.
   std::string commit;
   std::string command;
 };
 
-/// Runs what is not there yet, and writes the report. `out` gets a line for each finished cell, then the report.
+/// Runs what is not there yet, and writes report and picture. `out` gets a line for each finished cell, then the
+/// report; or the JSON object alone.
 /// Errors: bad_argument (an unknown mode is answered with the right ones), and those of texts, engine and session.
 Status run_eval(Engine& engine, const Calibration& calibration, const EvalOptions& options, const TextSink& out,
                 const ProgressSink& progress = {}, const CancelFlag* cancel = nullptr);

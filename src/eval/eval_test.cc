@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/scripted/open.h"
@@ -49,6 +50,12 @@ std::string read(const fs::path& path) {
   std::ostringstream content;
   content << std::ifstream(path).rdbuf();
   return content.str();
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
 }
 
 std::unique_ptr<Engine> small_engine() {
@@ -138,6 +145,11 @@ TEST(Eval, OursAnswersWhereSinksAndWindowCannot) {
         << selector << "\n"
         << report;
   }
+  // The picture that the report shows at its top has a point for each row of its table.
+  EXPECT_LT(report.find("](report.svg)"), report.find("- Machine: "));
+  const std::string picture = read(options.output / "report.svg");
+  EXPECT_NE(picture.find("8192 tokens, hot set 1400"), std::string::npos);
+  EXPECT_EQ(count(picture, "class=\"point\""), count(report.substr(0, report.find("## Selectors")), "| prose."));
 }
 
 TEST(Eval, FinishedCellsAreTakenFromTheFolderAndOtherParametersAreNot) {
@@ -178,6 +190,44 @@ TEST(Eval, SeveralTextsOfACorpusAreOneRowAndOnlyTheFirstIsReadInEveryMode) {
   EXPECT_NE(report.find("| prose.lookalike | 8192 | ours | 24 |"), std::string::npos) << report;
   EXPECT_NE(report.find("| prose.lookalike | 8192 | means | 24 |"), std::string::npos) << report;
   EXPECT_NE(report.find("| prose.lookalike | 8192 | truncated | 9 |"), std::string::npos) << report;
+}
+
+TEST(Eval, JsonIsOneObjectOfTasksAndModesWithWhatTheTableHolds) {
+  const Folder folder;
+  EvalOptions options = small_options(folder);
+  options.modes = {"fresh", "ours"};
+  options.kinds = {"single", "lookalike"};
+  options.json = true;
+  const auto engine = small_engine();
+  std::string said;
+  ASSERT_TRUE(run_eval(*engine, scripted_calibration(), options, [&said](std::string_view text) { said += text; }));
+  EXPECT_EQ(count(said, "\n"), 1U);
+  const nlohmann::json object = nlohmann::json::parse(said);
+  EXPECT_EQ(object.at("tokens"), 8192);
+  EXPECT_EQ(object.at("hot_tokens"), 1400);
+  EXPECT_TRUE(object.at("embedder").is_null());
+  EXPECT_EQ(read(object.at("report").get<std::string>()).rfind("# Evaluation", 0), 0U);
+  EXPECT_TRUE(fs::exists(object.at("picture").get<std::string>()));
+  ASSERT_EQ(object.at("tasks").size(), 2U);
+  for (const auto& [task, modes] : object.at("tasks").items()) {
+    ASSERT_EQ(modes.size(), 2U) << task;
+    for (const auto& [mode, scores] : modes.items()) {
+      EXPECT_EQ(scores.at("n"), 12);
+      EXPECT_EQ(scores.at("tokens"), 8192);
+      EXPECT_LE(scores.at("interval").at(0), scores.at("score"));
+      EXPECT_GE(scores.at("interval").at(1), scores.at("score"));
+      EXPECT_EQ(scores.at("free").at("n"), 12);
+      EXPECT_GT(scores.at("question_seconds"), 0.0);
+      EXPECT_NE(scores.at("parameters").get<std::string>().find("seed=1"), std::string::npos);
+      EXPECT_EQ(scores.at("prepare_seconds") > 0.0, mode == "ours");
+      for (const char* ours_only : {"retention", "recall", "read"})
+        EXPECT_EQ(scores.contains(ours_only), mode == "ours") << ours_only;
+    }
+    const auto& ours = modes.at("ours");
+    EXPECT_EQ(ours.at("retention").at("interval").size(), 2U);
+    for (const char* k : {"1", "4", "8", "16"}) EXPECT_LE(ours.at("recall").at(k), 1.0);
+    EXPECT_EQ(ours.at("recall").size(), 4U);
+  }
 }
 
 TEST(Eval, CancelKeepsFinishedCellsAndSaysSo) {

@@ -4,40 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <map>
 #include <optional>
 
-#include "eval/statistics.h"
+#include "base/check.h"
 
 namespace modeld {
 namespace {
 
-std::string share(double right, std::int64_t asked) {
-  const Interval interval = wilson(right, asked);
-  const double value = asked == 0 ? 0.0 : right / static_cast<double>(asked);
-  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", value, interval.low, interval.high);
+std::string to_text(const Share& share) {
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", share.value, share.interval.low, share.interval.high);
 }
 
-/// Mode's score ÷ fresh score over the questions that both have.
-std::string retention(const Cell& cell, const Cell* fresh, std::uint64_t seed) {
-  if (fresh == nullptr || cell.mode == fresh->mode) return "";
-  std::map<std::string, double> alone;
-  for (const QuestionResult& r : fresh->results) alone[r.question] = r.forced_right;
-  std::vector<double> a;
-  std::vector<double> b;
-  for (const QuestionResult& r : cell.results) {
-    const auto found = alone.find(r.question);
-    if (found == alone.end()) continue;
-    a.push_back(r.forced_right);
-    b.push_back(found->second);
-  }
-  if (a.empty()) return "";
-  const Ratio ratio = paired_ratio(a, b, seed);
+std::string to_text(const Ratio& ratio) {
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.low, ratio.interval.high);
 }
-
-/// The k of recall@k.
-constexpr std::array<std::int32_t, 4> kRecallAt = {1, 4, 8, 16};
 
 std::string recall_columns(const Cell& cell) {
   std::vector<std::string> shares;
@@ -68,12 +48,6 @@ std::string by_depth(const Cell& cell) {
     text += asked[band] == 0 ? std::string("–") : fmt::format("{:.2f}", right[band] / static_cast<double>(asked[band]));
   }
   return text;
-}
-
-double mean_milliseconds(const Cell& cell) {
-  double sum = 0.0;
-  for (const QuestionResult& r : cell.results) sum += r.seconds;
-  return cell.results.empty() ? 0.0 : sum * 1e3 / static_cast<double>(cell.results.size());
 }
 
 /// `recall`: by k, of the questions that were ranked.
@@ -111,18 +85,19 @@ std::string selector_table(std::span<const Cell> cells) {
 std::string summary(const Cell& cell) {
   const auto asked = static_cast<std::int64_t>(cell.results.size());
   std::string text = fmt::format("{} {} {}: {:g} of {} right, {}", cell.task, cell.tokens, cell.mode,
-                                 cell.forced_right(), asked, share(cell.forced_right(), asked));
+                                 cell.forced_right(), asked, to_text(share_of(cell.forced_right(), asked)));
   if (cell.free_asked() > 0) text += fmt::format("; free {:g} of {}", cell.free_right(), cell.free_asked());
   if (cell.recall(1))
     text += fmt::format("; recall@1/4/8/16 {}; read from its block {}", recall_columns(cell), read_column(cell));
-  return text + fmt::format("; {:.0f} ms a question\n", mean_milliseconds(cell));
+  return text + fmt::format("; {:.0f} ms a question\n", mean_seconds(cell) * 1e3);
 }
 
-std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, std::string_view notes,
-                        std::uint64_t seed) {
-  std::string text = "# Evaluation\n\n" + to_markdown(stamp) + std::string(notes);
-  if (cells.empty()) return text;
-  text +=
+std::string eval_report(std::span<const Cell> cells, std::span<const CellScores> scores, const MachineStamp& stamp,
+                        std::string_view notes) {
+  MODELD_CHECK(cells.size() == scores.size());
+  if (cells.empty()) return "# Evaluation\n\n" + to_markdown(stamp) + std::string(notes);
+  std::string text =
+      "# Evaluation\n\n![Scores by task and mode](report.svg)\n\n" + to_markdown(stamp) + std::string(notes) +
       "\nScore: the answer right after a forced answer prefix, with Wilson's 95 % interval. Retention: score ÷ the "
       "same model's score on the passage alone in a fresh context of 300 tokens (mode fresh), over the same "
       "questions, with the paired bootstrap's 95 % interval. Free: the answer occurs in 32 freely generated "
@@ -133,15 +108,13 @@ std::string eval_report(std::span<const Cell> cells, const MachineStamp& stamp, 
       "| task | tokens | mode | n | score | retention | free | recall@1 / 4 / 8 / 16 | read | by depth | ms a question "
       "|\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const Cell& cell : cells) {
-    const Cell* fresh = nullptr;
-    for (const Cell& other : cells)
-      if (other.mode == "fresh" && other.task == cell.task) fresh = &other;
-    const auto asked = static_cast<std::int64_t>(cell.results.size());
-    const std::string free = cell.free_asked() == 0 ? "" : share(cell.free_right(), cell.free_asked());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    const CellScores& score = scores[i];
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} |\n", cell.task, cell.tokens,
-                        cell.mode, asked, share(cell.forced_right(), asked), retention(cell, fresh, seed), free,
-                        recall_columns(cell), read_column(cell), by_depth(cell), mean_milliseconds(cell));
+                        cell.mode, score.forced.asked, to_text(score.forced),
+                        score.retention ? to_text(*score.retention) : "", score.free ? to_text(*score.free) : "",
+                        recall_columns(cell), read_column(cell), by_depth(cell), score.question_seconds * 1e3);
   }
   return text + selector_table(cells);
 }

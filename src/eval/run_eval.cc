@@ -11,7 +11,10 @@
 #include "eval/command.h"
 #include "eval/modes.h"
 #include "eval/perplexity.h"
+#include "eval/picture.h"
 #include "eval/report.h"
+#include "eval/score_json.h"
+#include "eval/scores.h"
 #include "needles/quiz.h"
 
 namespace modeld {
@@ -219,7 +222,7 @@ class EvalRun {
   }
   void keep(const Cell& cell) {
     cells_.push_back(cell);
-    if (out_) out_(summary(cell));
+    if (out_ && !options_.json) out_(summary(cell));
   }
 
   /// One row for all texts of a corpus: "prose-1.single" and "prose-2.single" become "prose.single".
@@ -279,10 +282,31 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
       engine.geometry().name, engine.identity().model.substr(0, 16), engine.geometry().trained_window, options.tokens,
       options.hot_tokens, to_text(options.kv_type), reading.blocks, to_text(reading.origin), reading.run_up,
       reading.sinks, reading.recent, options.embedder == nullptr ? "none" : options.embedder->name(), options.seed);
-  std::string report = eval_report(run.cells(), machine_stamp(options.commit, options.command), notes, options.seed);
+  const std::vector<Cell> cells = run.cells();
+  const std::vector<CellScores> scores = scores_of(cells, options.seed);
+  const MachineStamp stamp = machine_stamp(options.commit, options.command);
+  std::string report = eval_report(cells, scores, stamp, notes);
   if (!perplexity.empty()) report += perplexity_report(perplexity, options.seed);
-  if (out) out("\n" + report);
-  return CellFolder(options.output).write("report.md", report);
+  if (out && !options.json) out("\n" + report);
+  const CellFolder folder(options.output);
+  // The picture comes first: a report never shows one that is not there.
+  MODELD_TRY_VOID(
+      folder.write("report.svg", eval_picture(scores, fmt::format("{}: {} tokens, hot set {}", engine.geometry().name,
+                                                                  options.tokens, options.hot_tokens))));
+  MODELD_TRY_VOID(folder.write("report.md", report));
+  if (!out || !options.json) return {};
+  const EvalSetting setting{.model = engine.geometry().name,
+                            .digest = engine.identity().model,
+                            .trained_window = engine.geometry().trained_window,
+                            .tokens = options.tokens,
+                            .hot_tokens = options.hot_tokens,
+                            .kv_type = std::string(to_text(options.kv_type)),
+                            .embedder = options.embedder == nullptr ? "" : std::string(options.embedder->name()),
+                            .seed = options.seed,
+                            .report = (options.output / "report.md").string(),
+                            .picture = (options.output / "report.svg").string()};
+  out(eval_json(scores, stamp, setting) + "\n");
+  return {};
 }
 
 }  // namespace modeld
