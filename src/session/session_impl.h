@@ -1,7 +1,6 @@
 // The session's state, and the steps of a turn. Each step's file says what it does: ingest.cc (text into blocks),
 // hot_set.cc (the resident layout), retrieve.cc (which blocks matter), read.cc (reading them and writing),
-// map_reduce.cc (reading all of them, part by part), score.cc (how likely a text is), answer.cc (a question as a
-// whole).
+// map_reduce.cc (reading all of them, part by part), score.cc (how likely a text is), answer.cc (all of it).
 //
 // Invariants:
 //  - index, lexical index, sentences, blocks, store records cover the same ranges: all that is computed but the sinks;
@@ -31,17 +30,11 @@
 
 namespace modeld {
 
-inline constexpr SeqId kMain = 0;
-/// Room for a question that a context is opened with; a longer one opens a larger context, up to the hot budget.
-inline constexpr std::int32_t kQuestionRoom = 384;
-inline constexpr BlockLimits kBlockLimits = {64, 128, 1};
-
 class SessionImpl final : public Session {
  public:
   SessionImpl(Engine& engine, ColdStore& store, const Calibration& calibration, const SessionSettings& settings,
               PromptFrame frame);
   ~SessionImpl() override;
-
   Status append(std::span<const TextPart> parts, const CancelFlag* cancel) override;
   Result<IngestPlan> plan() const override;
   Status ingest(const ProgressSink& progress, const CancelFlag* cancel) override;
@@ -66,7 +59,6 @@ class SessionImpl final : public Session {
   /// Gives up what exact mode computed; it is counted as computed again.
   void leave_exact();
   void drop_exact();
-
   // ingest.cc
   Status begin_work(const CancelFlag* cancel);
   Status ingest_exact(const ProgressSink& progress, const CancelFlag* cancel);
@@ -172,7 +164,6 @@ class SessionImpl final : public Session {
   ReadingPolicy policy_;
   PromptFrame frame_;
   SessionId id_;
-
   StreamText text_;
   std::vector<Block> blocks_;    // all of the stream behind the sinks
   std::size_t blocks_done_ = 0;  // of them are parked and indexed
@@ -183,7 +174,6 @@ class SessionImpl final : public Session {
   LexicalIndex lexical_;
   /// Null without an embedder.
   std::unique_ptr<SentenceIndex> sentences_;
-
   bool exact_ = false;
   /// Question tokens that the exact context has room for.
   std::int32_t exact_room_ = kQuestionRoom;
@@ -198,7 +188,6 @@ class SessionImpl final : public Session {
   std::int32_t cells_ = 0;
   TurnShape shape_;
   std::int64_t pinned_cold_tokens_ = 0;
-
   std::uint64_t turn_ = 0;
   std::int64_t computed_since_ = 0;  // since the last answer, for its report
   std::int64_t recomputed_since_ = 0;

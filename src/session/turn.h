@@ -11,9 +11,14 @@
 #include "recall/fuse.h"
 #include "session/attended.h"
 #include "session/session.h"
+#include "stream/block.h"
 
 namespace modeld {
 
+inline constexpr SeqId kMain = 0;
+/// Room for a question that a context is opened with; a longer one opens a larger context, up to the hot budget.
+inline constexpr std::int32_t kQuestionRoom = 384;
+inline constexpr BlockLimits kBlockLimits = {64, 128, 1};
 /// Isolated blocks are computed side by side, to fill a batch.
 inline constexpr std::int32_t kLanes = 4;
 inline constexpr std::int32_t kBatchTokens = 512;
