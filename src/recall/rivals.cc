@@ -37,7 +37,8 @@ struct Mean {
 
   Mean(std::span<const float> keys, std::size_t dim) : key(dim, 0.0) {
     for (std::size_t i = 0; i < keys.size(); ++i) key[i % dim] += double{keys[i]};
-    for (double& m : key) m /= static_cast<double>(keys.size() / dim);
+    const std::size_t rows = keys.size() / dim;
+    for (double& k : key) k /= static_cast<double>(rows);
   }
 
   [[nodiscard]] double product(std::span<const float> query) const {
