@@ -130,8 +130,8 @@ class PerplexityRun {
 
   [[nodiscard]] std::string parameters(std::string_view mode, std::string_view before) const {
     const EvalOptions& o = options_;
-    const std::string text = fmt::format("model={} before={} scored={}", engine_.identity().model.substr(0, 16),
-                                         Hasher().text(before).finish().hex(), hash_tokens(scored_).hex());
+    std::string text = fmt::format("model={} before={} scored={}", engine_.identity().model.substr(0, 16),
+                                   Hasher().text(before).finish().hex(), hash_tokens(scored_).hex());
     if (mode == kDense) return text;
     return text + fmt::format(" hot={} kv={} calibration={} reading={} cold={} embedder={}", o.hot_tokens,
                               to_text(o.kv_type), calibration_.digest().substr(0, 16),

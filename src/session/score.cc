@@ -6,6 +6,7 @@
 // recent window, so that nothing stands between a stretch and the text that it goes on from: window and stretch are
 // computed behind the blocks. What they displace is laid out again before the next question.
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -137,9 +138,9 @@ Status SessionImpl::score_behind_blocks(Scoring& job) {
     MODELD_TRY(const std::vector<std::size_t> blocks, blocks_for(behind, job.how, room));
     // Best last, as before a question.
     Place at = resident_end_;
-    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-      MODELD_TRY_VOID(admit_block(*block, at));
-      at += static_cast<std::int32_t>(blocks_[*block].range.size());
+    for (const std::size_t block : std::ranges::reverse_view(blocks)) {
+      MODELD_TRY_VOID(admit_block(block, at));
+      at += static_cast<std::int32_t>(blocks_[block].range.size());
     }
     const std::span<const Token> stretch = next_stretch(job);
     const std::size_t first = behind.size() - 1;
