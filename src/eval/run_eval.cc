@@ -277,11 +277,12 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
   const ReadingPolicy& reading = calibration.reading;
   const std::string notes = fmt::format(
       "- Model: {} (digest {}), trained window {} tokens\n"
-      "- Texts: {} tokens each; hot set {} tokens, {} KV; reading: {} blocks, {} KV, run-up {}, sinks {}, recent "
+      "- {}hot set {} tokens, {} KV; reading: {} blocks, {} KV, run-up {}, sinks {}, recent "
       "{}; embedder: {}; seed {}\n",
-      engine.geometry().name, engine.identity().model.substr(0, 16), engine.geometry().trained_window, options.tokens,
-      options.hot_tokens, to_text(options.kv_type), reading.blocks, to_text(reading.origin), reading.run_up,
-      reading.sinks, reading.recent, options.embedder == nullptr ? "none" : options.embedder->name(), options.seed);
+      engine.geometry().name, engine.identity().model.substr(0, 16), engine.geometry().trained_window,
+      run.cells().empty() ? "" : fmt::format("Texts: {} tokens each; ", options.tokens), options.hot_tokens,
+      to_text(options.kv_type), reading.blocks, to_text(reading.origin), reading.run_up, reading.sinks, reading.recent,
+      options.embedder == nullptr ? "none" : options.embedder->name(), options.seed);
   const std::vector<Cell> cells = run.cells();
   const std::vector<CellScores> scores = scores_of(cells, options.seed);
   const MachineStamp stamp = machine_stamp(options.commit, options.command);

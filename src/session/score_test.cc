@@ -118,6 +118,25 @@ TEST(Score, LeavesTheSessionAsItWas) {
   }
 }
 
+TEST(Score, OfAModelWithWindowedLayersLeavesTheSessionAsItWas) {
+  ScriptedOptions windowed;
+  windowed.windows = {64, 0};
+  World world(120'000, 2, windowed);
+  const auto session = world.open_with_text(World::settings());
+  const Result<Answer> before = session->ask(question_of(world.needles[1]));
+  ASSERT_TRUE(before);
+  const std::vector<Token> more = tokens_of(world, filler_prose(900, 12));
+  for (const bool retrieve : {true, false}) {
+    Question how;
+    how.retrieve = retrieve;
+    EXPECT_EQ(must(session->score(more, how)).nll.size(), more.size());
+    EXPECT_EQ(session->check_integrity(), "");
+    const Result<Answer> after = session->ask(question_of(world.needles[1]));
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->tokens, before->tokens);
+  }
+}
+
 TEST(Score, RefusesNothingToScoreAndWhatTheHotSetCannotHold) {
   World world;
   const auto session = world.open_with_text(World::settings());
