@@ -45,6 +45,7 @@ Result<std::vector<MapPart>> parts_of(const MapReduceRequest& r) {
 /// `count` in `groups`, no two of which differ by more than one.
 std::vector<std::int32_t> even(std::int64_t count, std::int64_t groups) {
   std::vector<std::int32_t> sizes;
+  sizes.reserve(static_cast<std::size_t>(groups));
   for (std::int64_t g = 0; g < groups; ++g)
     sizes.push_back(static_cast<std::int32_t>((g + 1) * count / groups - g * count / groups));
   return sizes;

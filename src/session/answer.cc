@@ -19,7 +19,7 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
   Status status = make_ready(tokens, answer, progress, cancel);
   if (status) {
     status = exact_         ? answer_exact(question, tokens, answer, sink, cancel)
-             : question.map ? answer_map({question, tokens, sink, progress, cancel, answer})
+             : question.map ? answer_map({question, tokens, sink, progress, cancel, answer, answer.map.emplace()})
                             : answer_extended(question, tokens, answer, sink, cancel);
   }
   if (!status) {

@@ -56,7 +56,6 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
   const std::int64_t question = turn.tokens.size();
   // An ordinary question is predicted to be computed twice.
   if (speed > 0.0) turn.answer.predicted_seconds += static_cast<double>(plan.computed_tokens - 2 * question) / speed;
-  turn.answer.map.emplace();
   auto partial = map(turn, plan);
   Status status;
   if (partial) {
@@ -65,7 +64,7 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
     status = tl::unexpected(std::move(partial).error());
   }
   if (status) {
-    recomputed_since_ += turn.answer.map->computed_tokens - question;
+    recomputed_since_ += turn.pass.computed_tokens - question;
     account(turn.tokens, {}, turn.answer);
     turn.answer.attended_tokens = turn.answer.prompt_tokens;
     turn.answer.cold_tokens = turn.answer.dropped_tokens = turn.answer.pinned_cold_tokens = 0;
@@ -78,11 +77,13 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
 }
 
 Result<std::vector<std::vector<Token>>> SessionImpl::map(const MapTurn& turn, const MapReducePlan& plan) {
-  MapReport& report_of = *turn.answer.map;
   MODELD_TRY_VOID(open_cells(settings_.hot_tokens));
   MODELD_TRY_VOID(ingest_sinks());
   std::vector<std::vector<Token>> partial;
   for (const MapPart& part : plan.parts) {
+    // Before the part, not behind it: the last one's answer may be on the screen by then.
+    report(turn.progress, "asking each part of the text", static_cast<std::uint64_t>(turn.pass.read_tokens),
+           static_cast<std::uint64_t>(plan.read_tokens), "tokens");
     MODELD_TRY(const Place at, admit_part(turn, part));
     MODELD_TRY(const Writing writing, ask_behind(turn, at, plan.parts.size() == 1));
     partial.push_back(writing.tokens());
@@ -90,15 +91,13 @@ Result<std::vector<std::vector<Token>>> SessionImpl::map(const MapTurn& turn, co
     const StreamRange last = blocks_[part.first + part.count - 1].range;
     const StreamText::Where begin = text_.where(first);
     const StreamText::Where end = text_.where(last);
-    PartialAnswer& one = report_of.parts.emplace_back();
+    PartialAnswer& one = turn.pass.parts.emplace_back();
     one.range = {first.begin, last.end};
     one.source = begin.source;
     one.line_begin = begin.line_begin;
     one.line_end = end.source == begin.source ? end.line_end : begin.line_end;
     one.text = turn.question.answer_prefix + (turn.question.answer_prefix.empty() ? "" : " ") + writing.text();
-    report_of.read_tokens += part.tokens;
-    report(turn.progress, "asking each part of the text", static_cast<std::uint64_t>(report_of.read_tokens),
-           static_cast<std::uint64_t>(plan.read_tokens), "tokens");
+    turn.pass.read_tokens += part.tokens;
   }
   return partial;
 }
@@ -114,13 +113,13 @@ Status SessionImpl::reduce(const MapTurn& turn, const MapReducePlan& plan, std::
         folded.push_back(together.front());
         continue;
       }
+      report(turn.progress, "putting partial answers together", folded.size(), plan.rounds[round].size(), "answers");
       MODELD_TRY(const Place at, read_partial(turn, together));
       MODELD_TRY(const Writing writing, ask_behind(turn, at, round + 1 == plan.rounds.size()));
       folded.push_back(writing.tokens());
-      report(turn.progress, "putting partial answers together", folded.size(), plan.rounds[round].size(), "answers");
     }
     partial = std::move(folded);
-    ++turn.answer.map->rounds;
+    ++turn.pass.rounds;
   }
   return {};
 }
@@ -160,18 +159,18 @@ Result<Place> SessionImpl::read_partial(const MapTurn& turn, std::span<const std
     add(one);
   }
   MODELD_TRY_VOID(engine_.compute(batch));
-  turn.answer.map->computed_tokens += at.get();
+  turn.pass.computed_tokens += at.get();
   turn.answer.seconds.question += watch.seconds();
   return at;
 }
 
 Result<Writing> SessionImpl::ask_behind(const MapTurn& turn, Place at, bool last) {
-  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
+  const auto& [question, tokens, sink, progress, cancel, answer, pass] = turn;
   const Stopwatch watch;
   MODELD_TRY_VOID(engine_.observe({}));
   MODELD_TRY_VOID(compute_question(tokens, {}, at));
   answer.seconds.question += watch.seconds();
-  if (last) answer.map->partial_seconds = answer.seconds.decode;
+  if (last) pass.partial_seconds = answer.seconds.decode;
   const std::int32_t limit =
       last ? std::min(question.answer_tokens_max, settings_.answer_tokens) : question.partial_tokens_max;
   Writing writing(engine_, question, limit, question.stop_at_line_end || !frame_.chat);
@@ -179,12 +178,12 @@ Result<Writing> SessionImpl::ask_behind(const MapTurn& turn, Place at, bool last
   MODELD_TRY(const auto none,
              write(writing, row, at + tokens.size(), nullptr, last ? sink : TextSink{}, cancel, answer.seconds));
   static_cast<void>(none);
-  answer.map->computed_tokens += tokens.size();
-  answer.map->written_tokens += static_cast<std::int64_t>(writing.tokens().size());
+  pass.computed_tokens += tokens.size();
+  pass.written_tokens += static_cast<std::int64_t>(writing.tokens().size());
   if (last) {
     take_over(writing, answer);
-    if (answer.map->written_tokens > 0)
-      answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(answer.map->written_tokens);
+    if (pass.written_tokens > 0)
+      answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(pass.written_tokens);
   }
   return writing;
 }

@@ -75,7 +75,7 @@ struct Relevance {
   Search search;
 };
 
-/// A question about the whole text, and who is told of it. `answer` has its map.
+/// A question about the whole text, and who is told of it. `pass` is the answer's own.
 struct MapTurn {
   const Question& question;
   const QuestionTokens& tokens;
@@ -83,6 +83,7 @@ struct MapTurn {
   const ProgressSink& progress;
   const CancelFlag* cancel;
   Answer& answer;
+  MapReport& pass;
 };
 
 /// Blocks that are being read, and what the question's and the answer's tokens attend there.
