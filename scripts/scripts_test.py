@@ -94,6 +94,71 @@ class Dev(unittest.TestCase):
         self.assertIn("Usage:", answer.stderr)
 
 
+    def test_the_whole_evaluation_is_refused_with_arguments_before_anything_is_built(self):
+        answer = run(str(ROOT / "dev"), "eval-full", "--tokens", "4096")
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("eval-full takes no arguments", answer.stderr)
+
+
+class EvalPresets(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.results = self.folder / "results with a space"
+
+    def evaluate(self, preset, status=0):
+        """Runs a preset with a program that writes down its arguments; gives the arguments of each run."""
+        said = self.folder / "said"
+        program = self.folder / "modeld"
+        program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" . >>'{said}'\nexit {status}\n")
+        program.chmod(0o755)
+        answer = run(str(ROOT / "scripts/eval.sh"), preset, str(program), str(self.results), "/the/code",
+                     "--model", "m.gguf", "--text", "a text.txt")
+        runs = said.read_text().split("\n.\n")[:-1] if said.exists() else []
+        return answer, [one.split("\n") for one in runs]
+
+    def check(self, arguments, name):
+        self.assertEqual(arguments[:3], ["eval", "--output", str(self.results / name)])
+        options = [a for a in arguments if a.startswith("--")]
+        self.assertEqual(len(options), len(set(options)), "the program refuses an option that comes twice")
+        self.assertEqual(arguments[arguments.index("--text") + 1], "a text.txt")
+        libraries = sorted(pathlib.Path("/usr/lib").glob("python3.*/ast.py"), key=lambda p: int(p.parts[3][8:]))
+        self.assertEqual("--python" in options, bool(libraries))
+        if libraries:
+            self.assertEqual(arguments[arguments.index("--python") + 1], str(libraries[-1].parent))
+
+    def test_the_short_one_is_one_run_and_ends_with_its_report(self):
+        answer, runs = self.evaluate("short")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(len(runs), 1)
+        self.check(runs[0], "16k")
+        self.assertNotIn("--code", runs[0])
+        self.assertEqual(answer.stderr.splitlines()[-1], f"Report: {self.results}/16k/report.md")
+
+    def test_the_whole_is_two_runs_in_folders_of_their_own(self):
+        answer, runs = self.evaluate("full")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(len(runs), 2)
+        for arguments, name in zip(runs, ("64k", "256k")):
+            self.check(arguments, name)
+            self.assertIn(f"Report: {self.results}/{name}/report.md", answer.stderr)
+        self.assertEqual(runs[0][runs[0].index("--code") + 1], "/the/code")
+        self.assertIn("Report: ", answer.stderr.splitlines()[-1])
+
+    def test_a_run_that_fails_ends_it_with_its_status_and_names_no_report(self):
+        answer, runs = self.evaluate("full", status=4)
+        self.assertEqual(answer.returncode, 4)
+        self.assertEqual(len(runs), 1)
+        self.assertNotIn("Report:", answer.stderr)
+
+    def test_an_unknown_preset_is_refused(self):
+        answer, runs = self.evaluate("long")
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("there are short and full", answer.stderr)
+        self.assertEqual(runs, [])
+
+
 class Engine(unittest.TestCase):
     def test_a_wrong_prefix_is_refused_by_name(self):
         answer = run(str(ROOT / "scripts/engine.sh"), MODELD_LLAMA_PREFIX="/nonexistent", MODELD_LLAMA_SOURCE="/")

@@ -251,7 +251,7 @@ class WithAModel(Case):
     def test_evaluation_prints_one_object_and_leaves_report_and_picture(self):
         out = self.folder / "out"
         arguments = ("eval", "--model", MODEL, "--text", self.text(lines=400), "--tokens", "2048", "--hot", "1024",
-                     "--kinds", "single", "--questions", "2", "--free-questions", "1", "--passkeys", "0",
+                     "--kinds", "single", "--questions", "4", "--free-questions", "1", "--passkeys", "0",
                      "--modes", "fresh", "ours", "--output", out, "--json")
         first, again = (run(*arguments) for _ in range(2))
         self.assertEqual(first.returncode, 0, first.stderr)
@@ -263,7 +263,7 @@ class WithAModel(Case):
         modes = scores["tasks"]["prose.single"]
         self.assertEqual(set(modes), {"fresh", "ours"})
         for one in modes.values():
-            self.assertEqual(one["n"], 2)
+            self.assertEqual(one["n"], 4)
             self.assertEqual(one["free"]["n"], 1)
             self.assertLessEqual(one["interval"][0], one["score"])
         self.assertEqual(set(modes["ours"]["recall"]), {"1", "4", "8", "16"})

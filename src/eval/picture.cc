@@ -179,7 +179,7 @@ class Drawing {
     marks_ +=
         fmt::format(R"(<g class="point"><title>{} {}: {:.2f} [{:.2f}, {:.2f}], {} questions</title>)"
                     R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="2"/>{})"
-                    R"(<text x="{:.0f}" y="{:.1f}" font-size="11" fill="#444444">{:.2f} of {}</text></g>)"
+                    R"(<text x="{:.0f}" y="{:.1f}" font-size="11" fill="#444444">{:.2f}, n {}</text></g>)"
                     "\n",
                     escaped(cell.task), escaped(cell.mode), share.value, share.interval.low, share.interval.high,
                     share.asked, x_of(share.interval.low), y, x_of(share.interval.high), y, looks_[mode].colour,
@@ -196,7 +196,7 @@ class Drawing {
     }
     grid_ += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#444444\">score with its 95 % interval; at the "
-        "right the score and of how many questions</text>\n",
+        "right: the score, and n questions</text>\n",
         x_of(0.5), y_ + 36.0);
   }
 
