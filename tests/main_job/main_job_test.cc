@@ -100,7 +100,7 @@ class MainJobExact : public MainJobFixture {};
 TEST_P(MainJob, LookAlikeFactsAreAnsweredFromColdBlocksAndNotWithoutThem) {
   int found = 0;
   int guessed = 0;
-  for (const std::uint64_t seed : {3, 4, 5, 6}) {
+  for (const std::uint64_t seed : {3U, 4U, 5U, 6U}) {
     text_ = plant(filler_prose(12'000, seed), make_needles(NeedleKind::lookalike, 6, 1),
                   std::vector{0.05, 0.2, 0.35, 0.5, 0.65, 0.8});
     const auto session = open(ContextMode::auto_, 1024, GetParam().origin);
