@@ -75,6 +75,14 @@ void add_embedder_flag(CLI::App& command, ModelChoice& choice) {
       ->type_name("FILE");
 }
 
+void add_follow_flag(CLI::App& command, std::int32_t& follow) {
+  command
+      .add_option("--follow", follow,
+                  "Also read up to N passages that those found lead to by a word that few hold (default 0)")
+      ->check(whole_number(0, 64))
+      ->type_name("N");
+}
+
 void add_threads_flag(CLI::App& command, ModelChoice& choice) {
   command.add_option("--threads", choice.threads, "Threads that compute (default: chosen for this machine)")
       ->check(whole_number(1, 1024))

@@ -31,6 +31,7 @@ struct AskOptions {
   std::vector<std::filesystem::path> pins;
   ContextMode context = ContextMode::auto_;
   std::int32_t answer_tokens = 256;
+  std::int32_t follow = 0;
   Sampling sampling;
   bool map = false;
   bool json = false;
@@ -180,6 +181,7 @@ class AskRun {
     settings.answer_tokens = options_.answer_tokens;
     settings.threads = options_.choice.threads;
     settings.embedder = model_.embedder.get();
+    settings.follow = options_.follow;
     MODELD_TRY(session_, Session::create(*model_.engine, *store_, calibration_, settings));
     MODELD_TRY_VOID(session_->append(parts, &interrupt_flag()));
     MODELD_TRY(const IngestPlan plan, session_->plan());
@@ -301,6 +303,7 @@ Command add_ask(CLI::App& app) {
       ->allow_extra_args(false);
   add_memory_flags(*command, options->choice);
   add_embedder_flag(*command, options->choice);
+  add_follow_flag(*command, options->follow);
   const std::map<std::string, ContextMode> modes = {
       {"exact", ContextMode::exact}, {"auto", ContextMode::auto_}, {"focus", ContextMode::focus}};
   add_choice(*command, "--context", options->context, modes,

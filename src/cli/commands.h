@@ -59,6 +59,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
 void add_model_flag(CLI::App& command, ModelChoice& choice);
 void add_memory_flags(CLI::App& command, ModelChoice& choice);
 void add_embedder_flag(CLI::App& command, ModelChoice& choice);
+void add_follow_flag(CLI::App& command, std::int32_t& follow);
 void add_threads_flag(CLI::App& command, ModelChoice& choice);
 void add_seed_flag(CLI::App& command, std::uint64_t& seed);
 

@@ -77,6 +77,7 @@ void add_task_flags(CLI::App& command, EvalOptions& eval) {
       .add_option("--modes", eval.modes,
                   "Some of fresh, ours, map, sinks+recent, truncated, dense, oracle (default: all)")
       ->type_name("MODE");
+  add_follow_flag(command, eval.follow);
   command.add_option("--returns", eval.reread.returns, "How often an answer may go back for another block (default 0)")
       ->check(whole_number_of_at_least(0))
       ->type_name("N");

@@ -61,6 +61,8 @@ struct EvalOptions {
   std::int64_t cold_bytes = 0;
   std::int32_t threads = 0;
   RereadPolicy reread;
+  /// Further passages that those found lead to (SessionSettings::follow).
+  std::int32_t follow = 0;
   /// May be null.
   Embedder* embedder = nullptr;
   std::uint64_t seed = 1;

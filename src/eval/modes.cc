@@ -188,10 +188,11 @@ std::string parameters_of(const EvalJob& job, std::string_view mode) {
   if (mode == kFresh) return text + fmt::format(" passage={} free={}", kPassageTokens, o.free_questions);
   if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
   const RereadPolicy& reread = o.reread;
-  return text + fmt::format(" hot={} kv={} calibration={} reading={} reread={}/{}/{} cold={} free={} embedder={}",
-                            o.hot_tokens, to_text(o.kv_type), job.calibration.digest().substr(0, 16),
-                            policy_text(job.calibration.reading), reread.returns, reread.look_tokens, reread.margin,
-                            o.cold_bytes, o.free_questions, o.embedder == nullptr ? "none" : o.embedder->name());
+  return text +
+         fmt::format(" hot={} kv={} calibration={} reading={} reread={}/{}/{} follow={} cold={} free={} embedder={}",
+                     o.hot_tokens, to_text(o.kv_type), job.calibration.digest().substr(0, 16),
+                     policy_text(job.calibration.reading), reread.returns, reread.look_tokens, reread.margin, o.follow,
+                     o.cold_bytes, o.free_questions, o.embedder == nullptr ? "none" : o.embedder->name());
 }
 
 std::string policy_text(const ReadingPolicy& p) {
@@ -207,6 +208,7 @@ SessionSettings session_settings(const EvalOptions& options) {
   settings.answer_tokens = 48;
   settings.threads = options.threads;
   settings.reread = options.reread;
+  settings.follow = options.follow;
   settings.embedder = options.embedder;
   return settings;
 }

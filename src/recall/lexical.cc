@@ -89,7 +89,7 @@ void split_word(std::string_view word, Sink&& sink) {
 }
 
 template <typename Sink>
-void each_term(std::string_view text, Sink&& sink) {
+void each_word(std::string_view text, Sink&& sink) {
   std::size_t at = 0;
   while (at < text.size()) {
     std::size_t end = at;
@@ -102,14 +102,21 @@ void each_term(std::string_view text, Sink&& sink) {
       at += character_length(text, at);
       continue;
     }
-    split_word(text.substr(at, end - at), sink);
+    sink(text.substr(at, end - at));
     at = end;
   }
 }
 
+template <typename Sink>
+void each_term(std::string_view text, Sink&& sink) {
+  each_word(text, [&](std::string_view word) { split_word(word, sink); });
+}
+
+std::uint64_t hash_of(std::string_view term) { return XXH3_64bits(term.data(), term.size()); }
+
 std::vector<std::uint64_t> sorted_hashes(std::string_view text) {
   std::vector<std::uint64_t> hashes;
-  each_term(text, [&](const std::string& term) { hashes.push_back(XXH3_64bits(term.data(), term.size())); });
+  each_term(text, [&](const std::string& term) { hashes.push_back(hash_of(term)); });
   std::sort(hashes.begin(), hashes.end());
   return hashes;
 }
@@ -120,6 +127,29 @@ std::vector<std::string> lexical_terms(std::string_view text) {
   std::vector<std::string> terms;
   each_term(text, [&](std::string term) { terms.push_back(std::move(term)); });
   return terms;
+}
+
+std::vector<std::string> lexical_words(std::string_view text) {
+  std::vector<std::string> words;
+  each_word(text, [&](std::string_view word) { words.push_back(lowered(word)); });
+  return words;
+}
+
+std::vector<std::size_t> LexicalIndex::holders(std::string_view term) const {
+  std::vector<std::size_t> blocks;
+  const auto found = postings_.find(hash_of(term));
+  if (found == postings_.end()) return blocks;
+  for (const Posting& posting : found->second) blocks.push_back(posting.block);
+  return blocks;
+}
+
+double LexicalIndex::weight(std::size_t holders) const {
+  const auto count = static_cast<double>(blocks());
+  const auto holding = static_cast<double>(holders);
+  // A word that most blocks hold tells them apart by chance only; a rank list made of such words would be noise.
+  if (2.0 * holding > count) return 0.0;
+  const double idf = std::log1p((count - holding + 0.5) / (holding + 0.5));
+  return idf * idf;
 }
 
 void LexicalIndex::append(std::string_view text) {
@@ -179,14 +209,12 @@ std::vector<double> LexicalIndex::score(std::string_view question) const {
   for (const std::uint64_t hash : hashes) {
     const auto found = postings_.find(hash);
     if (found == postings_.end()) continue;
-    const auto holding = static_cast<double>(found->second.size());
-    // A word that most blocks hold tells them apart by chance only; a rank list made of such words would be noise.
-    if (2.0 * holding > count) continue;
-    const double idf = std::log1p((count - holding + 0.5) / (holding + 0.5));
+    const double rare = weight(found->second.size());
+    if (rare == 0.0) continue;
     for (const Posting& posting : found->second) {
       const double frequency = posting.count;
       const double length = static_cast<double>(lengths_[posting.block]) / mean_length;
-      scores[posting.block] += idf * idf * frequency * (kK1 + 1.0) / (frequency + kK1 * (1.0 - kB + kB * length));
+      scores[posting.block] += rare * frequency * (kK1 + 1.0) / (frequency + kK1 * (1.0 - kB + kB * length));
     }
   }
   return scores;

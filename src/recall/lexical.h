@@ -15,6 +15,9 @@ namespace modeld {
 /// in ASCII; identifiers are kept whole and also split at underscores, case changes and between letters and digits.
 std::vector<std::string> lexical_terms(std::string_view text);
 
+/// Its words as they stand, lower-cased but not split; each is among lexical_terms(text).
+std::vector<std::string> lexical_words(std::string_view text);
+
 class LexicalIndex {
  public:
   /// Adds the next block's text; blocks are numbered from 0 in the order of the calls.
@@ -27,6 +30,10 @@ class LexicalIndex {
   /// One score per block; 0 where no word of the question occurs, or none but words that more than half of all blocks
   /// hold (they tell nothing apart). A word counts once however often the question repeats it.
   [[nodiscard]] std::vector<double> score(std::string_view question) const;
+  /// The blocks that hold a term of lexical_terms(), ascending.
+  [[nodiscard]] std::vector<std::size_t> holders(std::string_view term) const;
+  /// What a term that `holders` blocks hold weighs: its squared idf; 0 where more than half of all hold it.
+  [[nodiscard]] double weight(std::size_t holders) const;
 
  private:
   struct Posting {

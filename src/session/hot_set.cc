@@ -20,7 +20,9 @@ Status SessionImpl::open_context(std::int32_t question_tokens) {
   // What is pinned comes before a wide recent window and many passages, up to half of the hot set.
   const auto pinned_room = static_cast<std::int32_t>(std::min<std::int64_t>(pinned, hot / 2));
   const auto shaped = [&](std::int32_t tokens) {
-    return shape_turn(policy_, tokens, room, settings_.answer_tokens, kBlockLimits.max_tokens);
+    ReadingPolicy policy = policy_;
+    policy.blocks += settings_.follow;
+    return shape_turn(policy, tokens, room, settings_.answer_tokens, kBlockLimits.max_tokens);
   };
   Result<TurnShape> shape = shaped(hot - pinned_room);
   if (!shape && pinned_room > 0) shape = shaped(hot);

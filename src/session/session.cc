@@ -19,6 +19,7 @@ SessionId next_id() {
 
 Result<std::unique_ptr<Session>> Session::create(Engine& engine, ColdStore& store, const Calibration& calibration,
                                                  const SessionSettings& settings) {
+  if (settings.follow < 0) return fail(ErrorCode::bad_argument, "There cannot be fewer than 0 further passages.");
   if (settings.hot_tokens <= 0 || settings.answer_tokens <= 0) {
     return fail(ErrorCode::bad_argument, "The hot set and the answer need a positive number of tokens each.",
                 {{"hot_tokens", settings.hot_tokens}, {"answer_tokens", settings.answer_tokens}});

@@ -56,6 +56,8 @@ struct SessionSettings {
   /// Overrides of the calibrated reading policy.
   std::optional<ReadingPolicy> reading;
   RereadPolicy reread;
+  /// Several hops: passages read beside the reading policy's, at most, that those lead to by a word (recall/follow.h).
+  std::int32_t follow = 0;
   /// A third selector, by the meaning of sentences. Must outlive the session. Null: heads and words alone.
   Embedder* embedder = nullptr;
 };

@@ -5,7 +5,6 @@
 namespace modeld {
 namespace {
 
-constexpr std::size_t kShortest = 24;
 constexpr std::size_t kLongest = 400;
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -37,7 +36,7 @@ std::size_t cut_of(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> sentences_of(std::string_view text) {
+std::vector<std::string> sentences_of(std::string_view text, std::size_t shortest) {
   std::vector<std::string> sentences;
   const auto add = [&](std::string_view piece) {
     piece = trimmed(piece);
@@ -51,7 +50,7 @@ std::vector<std::string> sentences_of(std::string_view text) {
   std::size_t begin = 0;
   for (std::size_t at = 1; at <= text.size(); ++at) {
     if (!ends_before(text, at)) continue;
-    if (at < text.size() && trimmed(text.substr(begin, at - begin)).size() < kShortest) continue;
+    if (at < text.size() && trimmed(text.substr(begin, at - begin)).size() < shortest) continue;
     add(text.substr(begin, at - begin));
     begin = at;
   }
