@@ -32,13 +32,7 @@ constexpr std::size_t kTextBytes = std::size_t{4} << 20U;
 constexpr std::int64_t kApart = 2 * kScoredTokens;
 /// A line end is looked for in so many tokens.
 constexpr std::int64_t kLineTokens = 256;
-/// Tokens that are drawn together by the bootstrap.
-constexpr std::size_t kStretch = 64;
 constexpr std::array<std::string_view, 3> kModes = {kDense, kOurs, kSinksRecent};
-
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 std::string name_of(const PerplexityCell& cell) {
   return fmt::format("perplexity-{}-{}-{}.json", cell.tokens, cell.mode, cell.probe);
@@ -226,10 +220,7 @@ class PerplexityRun {
 
   void keep(const PerplexityCell& cell) {
     cells_.push_back(cell);
-    if (!out_) return;
-    out_(fmt::format("perplexity {} {}, probe {}: {:.3f}; {} tokens attended, read in {:.0f} s, scored in {:.1f} s\n",
-                     cell.tokens, cell.mode, cell.probe, std::exp(mean(cell.nll)), cell.attended_tokens,
-                     cell.prepare_seconds, cell.seconds));
+    if (out_ && !options_.json) out_(summary(cell));
   }
 
   Engine& engine_;
@@ -247,51 +238,6 @@ class PerplexityRun {
   std::span<const Token> scored_;
   std::vector<PerplexityCell> cells_;
 };
-
-/// Mean of each stretch.
-void add_stretches(std::span<const double> values, std::vector<double>& means) {
-  for (; !values.empty(); values = values.subspan(std::min(kStretch, values.size())))
-    means.push_back(mean(values.first(std::min(kStretch, values.size()))));
-}
-
-/// exp of the mean of stretches, with its interval.
-std::string exp_text(const std::vector<double>& stretches, int digits, std::uint64_t seed) {
-  const Interval interval = mean_interval(stretches, seed);
-  return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", std::exp(mean(stretches)), digits, std::exp(interval.low), digits,
-                     std::exp(interval.high), digits);
-}
-
-using Picked = std::vector<const PerplexityCell*>;
-
-/// Perplexity, the most tokens attended, and mean seconds.
-std::string mode_column(const Picked& cells, std::uint64_t seed) {
-  if (cells.empty()) return "–";
-  std::vector<double> stretches;
-  std::int64_t attended = 0;
-  double prepare = 0.0;
-  double seconds = 0.0;
-  for (const PerplexityCell* cell : cells) {
-    add_stretches(cell->nll, stretches);
-    attended = std::max(attended, cell->attended_tokens);
-    prepare += cell->prepare_seconds / static_cast<double>(cells.size());
-    seconds += cell->seconds / static_cast<double>(cells.size());
-  }
-  return fmt::format("{}; {}; {:.0f} + {:.1f} s", exp_text(stretches, 2, seed), attended, prepare, seconds);
-}
-
-/// Perplexity of `a` ÷ that of `b` at the probes that both have.
-std::string ratio_column(const Picked& a, const Picked& b, std::uint64_t seed) {
-  std::vector<double> stretches;
-  for (const PerplexityCell* one : a) {
-    for (const PerplexityCell* other : b) {
-      if (one->probe != other->probe) continue;
-      std::vector<double> difference(one->nll.size());
-      std::transform(one->nll.begin(), one->nll.end(), other->nll.begin(), difference.begin(), std::minus<>());
-      add_stretches(difference, stretches);
-    }
-  }
-  return stretches.empty() ? "–" : exp_text(stretches, 3, seed);
-}
 
 }  // namespace
 
@@ -321,39 +267,6 @@ Result<std::vector<PerplexityCell>> run_perplexity(Engine& engine, const Calibra
   PerplexityRun run(engine, calibration, options, out, progress, cancel);
   MODELD_TRY_VOID(run.run());
   return run.cells();
-}
-
-std::string perplexity_report(std::span<const PerplexityCell> cells, std::uint64_t seed) {
-  std::vector<std::int64_t> lengths;
-  std::int32_t probes = 0;
-  for (const PerplexityCell& cell : cells) {
-    if (std::find(lengths.begin(), lengths.end(), cell.tokens) == lengths.end()) lengths.push_back(cell.tokens);
-    probes = std::max(probes, cell.probe);
-  }
-  std::sort(lengths.begin(), lengths.end());
-  std::string text = fmt::format(
-      "\nPerplexity of the last {} tokens of each length, at {} places of the text: the same tokens in every row and "
-      "mode, so that rows can be compared; a longer length begins earlier. Each mode: exp of the mean negative "
-      "log-likelihood with the 95 % interval of the bootstrap over stretches of {} tokens; the most tokens that one "
-      "was "
-      "predicted from; mean seconds a place, reading + scoring. Ratios are paired, below 1: the first one predicts "
-      "better.\n\n"
-      "| tokens | dense | ours | sinks + recent | ours ÷ dense | ours ÷ sinks + recent |\n|---|---|---|---|---|---|\n",
-      kScoredTokens, probes, kStretch);
-  for (const std::int64_t length : lengths) {
-    const auto pick = [&](std::string_view mode) {
-      Picked picked;
-      for (const PerplexityCell& cell : cells)
-        if (cell.tokens == length && cell.mode == mode) picked.push_back(&cell);
-      return picked;
-    };
-    const Picked dense = pick(kDense);
-    const Picked ours = pick(kOurs);
-    const Picked window = pick(kSinksRecent);
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", length, mode_column(dense, seed), mode_column(ours, seed),
-                        mode_column(window, seed), ratio_column(ours, dense, seed), ratio_column(ours, window, seed));
-  }
-  return text;
 }
 
 }  // namespace modeld

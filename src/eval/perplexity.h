@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "eval/cells.h"
 #include "eval/command.h"
+#include "eval/statistics.h"
 #include "recall/calibration.h"
 
 namespace modeld {
@@ -56,6 +57,24 @@ std::vector<std::int64_t> probe_places(std::string_view text, std::span<const st
 Result<std::vector<PerplexityCell>> run_perplexity(Engine& engine, const Calibration& calibration,
                                                    const EvalOptions& options, const TextSink& out,
                                                    const ProgressSink& progress, const CancelFlag* cancel);
+
+/// One line: length, mode, probe and its perplexity.
+std::string summary(const PerplexityCell& cell);
+
+/// All probes of one length in one mode.
+struct PerplexityScore {
+  std::string mode;
+  std::int64_t tokens = 0;
+  std::int64_t probes = 0;
+  /// With the 95 % interval of the bootstrap over stretches of 64 tokens, since tokens of one stretch depend on each
+  /// other.
+  Ratio perplexity;
+  std::int64_t attended_tokens = 0;  // of the probe with the most
+  double prepare_seconds = 0.0;      // mean
+  double seconds = 0.0;              // mean
+};
+/// One for each length and mode that has cells, by length.
+std::vector<PerplexityScore> perplexity_scores(std::span<const PerplexityCell> cells, std::uint64_t seed);
 
 /// A table as markdown, a row a length. Intervals: the bootstrap over stretches of 64 tokens, since tokens of one
 /// stretch depend on each other; ratios are paired, over the same tokens.

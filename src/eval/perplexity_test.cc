@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "eval/corpus.h"
@@ -118,6 +119,30 @@ TEST_F(PerplexityTest, StandsInTheReportAloneWithoutQuestions) {
   EXPECT_NE(report.str().find("\n| 4096 | – | "), std::string::npos);
   EXPECT_EQ(report.str().find("| task |"), std::string::npos);
   EXPECT_NE(said.find("perplexity 2048 ours, probe 1: "), std::string::npos) << said;
+  EXPECT_EQ(report.str().find("report.svg"), std::string::npos);
+  EXPECT_FALSE(fs::exists(options_.output / "report.svg"));
+}
+
+TEST_F(PerplexityTest, ForProgramsIsInTheOneObjectWithWhatTheTableHolds) {
+  options_.json = true;
+  std::string said;
+  ASSERT_TRUE(run_eval(*engine_, scripted_calibration(), options_, [&said](std::string_view text) { said += text; }));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  const nlohmann::json object = nlohmann::json::parse(said);
+  EXPECT_TRUE(object.at("picture").is_null());
+  EXPECT_TRUE(object.at("tasks").empty());
+  std::size_t scores = 0;
+  for (const auto& [length, modes] : object.at("perplexity").items()) {
+    for (const auto& [mode, score] : modes.items()) {
+      ++scores;
+      EXPECT_GE(score.at("probes"), 1);
+      EXPECT_LE(score.at("interval").at(0), score.at("perplexity"));
+      EXPECT_GE(score.at("interval").at(1), score.at("perplexity"));
+      EXPECT_LE(score.at("attended_tokens"), std::stoll(length));
+    }
+  }
+  EXPECT_EQ(scores, perplexity_scores(measure(), options_.seed).size());
+  EXPECT_GE(scores, 4U);
 }
 
 TEST_F(PerplexityTest, RefusesALengthThatTheTextDoesNotHave) {

@@ -291,9 +291,11 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
   if (out && !options.json) out("\n" + report);
   const CellFolder folder(options.output);
   // The picture comes first: a report never shows one that is not there.
-  MODELD_TRY_VOID(
-      folder.write("report.svg", eval_picture(scores, fmt::format("{}: {} tokens, hot set {}", engine.geometry().name,
-                                                                  options.tokens, options.hot_tokens))));
+  if (!scores.empty()) {
+    MODELD_TRY_VOID(
+        folder.write("report.svg", eval_picture(scores, fmt::format("{}: {} tokens, hot set {}", engine.geometry().name,
+                                                                    options.tokens, options.hot_tokens))));
+  }
   MODELD_TRY_VOID(folder.write("report.md", report));
   if (!out || !options.json) return {};
   const EvalSetting setting{.model = engine.geometry().name,
@@ -305,8 +307,8 @@ Status run_eval(Engine& engine, const Calibration& calibration, const EvalOption
                             .embedder = options.embedder == nullptr ? "" : std::string(options.embedder->name()),
                             .seed = options.seed,
                             .report = (options.output / "report.md").string(),
-                            .picture = (options.output / "report.svg").string()};
-  out(eval_json(scores, stamp, setting) + "\n");
+                            .picture = scores.empty() ? "" : (options.output / "report.svg").string()};
+  out(eval_json(scores, perplexity_scores(perplexity, options.seed), stamp, setting) + "\n");
   return {};
 }
 

@@ -35,9 +35,19 @@ Json to_json(const CellScores& scores) {
   return json;
 }
 
+Json to_json(const PerplexityScore& score) {
+  return {{"probes", score.probes},
+          {"perplexity", score.perplexity.value},
+          {"interval", pair_of(score.perplexity.interval)},
+          {"attended_tokens", score.attended_tokens},
+          {"prepare_seconds", score.prepare_seconds},
+          {"seconds", score.seconds}};
+}
+
 }  // namespace
 
-std::string eval_json(std::span<const CellScores> scores, const MachineStamp& stamp, const EvalSetting& setting) {
+std::string eval_json(std::span<const CellScores> scores, std::span<const PerplexityScore> perplexity,
+                      const MachineStamp& stamp, const EvalSetting& setting) {
   Json json = {
       {"machine", {{"cpu", stamp.cpu}, {"cores", stamp.cores}, {"memory_bytes", stamp.memory_bytes}}},
       {"date", stamp.date},
@@ -50,9 +60,12 @@ std::string eval_json(std::span<const CellScores> scores, const MachineStamp& st
       {"embedder", setting.embedder.empty() ? Json() : Json(setting.embedder)},
       {"seed", setting.seed},
       {"report", setting.report},
-      {"picture", setting.picture},
-      {"tasks", Json::object()}};
+      {"picture", setting.picture.empty() ? Json() : Json(setting.picture)},
+      {"tasks", Json::object()},
+      {"perplexity", Json::object()}};
   for (const CellScores& cell : scores) json["tasks"][cell.task][cell.mode] = to_json(cell);
+  for (const PerplexityScore& score : perplexity)
+    json["perplexity"][std::to_string(score.tokens)][score.mode] = to_json(score);
   // Names of models and files may be any bytes; those that are no UTF-8 are replaced.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

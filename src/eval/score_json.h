@@ -6,6 +6,7 @@
 #include <string>
 
 #include "eval/machine.h"
+#include "eval/perplexity.h"
 #include "eval/scores.h"
 
 namespace modeld {
@@ -23,11 +24,14 @@ struct EvalSetting {
   std::string embedder;
   std::uint64_t seed = 0;
   std::string report;
+  /// Empty: none.
   std::string picture;
 };
 
-/// One object on one line, without a line end: the stamp, the setting, and "tasks", an object of tasks, each an object
-/// of modes. What was not asked is absent; intervals are [low, high]; recall's keys are its k.
-std::string eval_json(std::span<const CellScores> scores, const MachineStamp& stamp, const EvalSetting& setting);
+/// One object on one line, without a line end: the stamp, the setting, "tasks", an object of tasks, each an object of
+/// modes, and "perplexity", an object of lengths, each an object of modes. What was not asked is absent; intervals are
+/// [low, high]; recall's keys are its k.
+std::string eval_json(std::span<const CellScores> scores, std::span<const PerplexityScore> perplexity,
+                      const MachineStamp& stamp, const EvalSetting& setting);
 
 }  // namespace modeld
