@@ -1,14 +1,16 @@
 #include "recall/follow.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
+#include "base/check.h"
 #include "stream/sentences.h"
 
 namespace modeld {
 namespace {
 
-/// A passage need not hold as much of what is known as the best one, but this share of it.
+/// A passage need be neither drawn to as much as the best one nor hold as much of what is known, but this share.
 constexpr double kShare = 0.6;
 
 /// What a block says of what is known: the words of its sentences that hold most of it.
@@ -65,14 +67,20 @@ class Trail {
 }  // namespace
 
 std::vector<std::size_t> follow_links(const LexicalIndex& index, const std::function<std::string(std::size_t)>& text,
-                                      std::string_view question, std::span<const std::size_t> found, std::size_t max) {
+                                      std::string_view question, std::span<const std::size_t> found,
+                                      std::span<const double> drawn, std::size_t max) {
+  MODELD_CHECK(drawn.size() == index.blocks());
   Trail trail(index, question);
   std::vector<std::size_t> further;
   const auto among = [](std::span<const std::size_t> blocks, std::size_t block) {
     return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
   };
   std::vector<std::size_t> followed;
-  std::vector<std::size_t> hop(found.begin(), found.end());
+  std::vector<std::size_t> hop;
+  double best = 0.0;
+  for (const std::size_t block : found) best = std::max(best, drawn[block]);
+  std::copy_if(found.begin(), found.end(), std::back_inserter(hop),
+               [&](std::size_t block) { return drawn[block] >= kShare * best; });
   while (!hop.empty() && further.size() < max) {
     std::vector<Said> said;
     double most = 0.0;

@@ -10,10 +10,12 @@ namespace modeld {
 namespace {
 
 std::vector<std::size_t> follow(const std::vector<std::string>& blocks, std::string_view question,
-                                const std::vector<std::size_t>& found, std::size_t max) {
+                                const std::vector<std::size_t>& found, std::size_t max,
+                                std::vector<double> drawn = {}) {
+  if (drawn.empty()) drawn.assign(blocks.size(), 1.0);
   LexicalIndex index;
   for (const std::string& block : blocks) index.append(block);
-  return follow_links(index, [&](std::size_t block) { return blocks.at(block); }, question, found, max);
+  return follow_links(index, [&](std::size_t block) { return blocks.at(block); }, question, found, drawn, max);
 }
 
 /// A text in which everything but VAR stands in one block only, or in many.
@@ -70,6 +72,17 @@ TEST(FollowLinks, ABlockThatWasFoundByAWordOrTwoDoesNotLeadAstray) {
 
 TEST(FollowLinks, GoesOnFromAFoundBlockThatAnotherLeadsTo) {
   EXPECT_EQ(follow(chain(), "Which variables are 17?", {2, 9}, 8), (std::vector<std::size_t>{5}));
+}
+
+TEST(FollowLinks, BeginsWhereTheHeadsAreDrawnAndNotAtTheMostWordsInCommon) {
+  std::vector<std::string> blocks = chain();
+  blocks[1] = "Another, directly or through Zacharias.";
+  blocks[3] = "Zacharias slept.";
+  std::vector<double> drawn(blocks.size(), 0.1);
+  drawn[9] = 1.0;
+  const std::string_view question = "Which variables are 17, directly or through another?";
+  EXPECT_EQ(follow(blocks, question, {1, 9}, 8, drawn), (std::vector<std::size_t>{2, 5}));
+  EXPECT_EQ(follow(blocks, question, {1, 9}, 8), (std::vector<std::size_t>{3}));
 }
 
 RC_GTEST_PROP(FollowLinks, NeverGivesAFoundBlockOrOneTwiceOrMoreThanAsked, ()) {

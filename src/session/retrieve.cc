@@ -126,7 +126,7 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
         blocks_to_read(ranked.fused, ranked.lists, static_cast<std::size_t>(std::max(0, policy_.blocks)));
     const std::vector<std::size_t> further = follow_links(
         lexical_, [this](std::size_t block) { return text_.text(blocks_[block].range); }, question.text,
-        relevance.blocks, static_cast<std::size_t>(settings_.follow));
+        relevance.blocks, ranked.lists.front(), static_cast<std::size_t>(settings_.follow));
     relevance.blocks.insert(relevance.blocks.end(), further.begin(), further.end());
   }
   seconds.scoring = scoring.seconds();
