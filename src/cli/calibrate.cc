@@ -82,10 +82,13 @@ Status calibrate(const CalibrateOptions& options, const EngineEntry& entry, Prog
     MODELD_TRY_VOID(save_calibration(path, calibration));
   }
   if (options.reading && !calibration.reading_measured) {
+    std::size_t noted = calibration.rows.size();
     const auto save = [&](const Calibration& so_far) {
       display.finish();
-      const Calibration::Row& row = so_far.rows.back();
-      display.note(fmt::format("{} of {} right: {}", row.right, row.asked, policy_text(row.policy)));
+      for (; noted < so_far.rows.size(); ++noted) {
+        const Calibration::Row& row = so_far.rows[noted];
+        display.note(fmt::format("{} of {} right: {}", row.right, row.asked, policy_text(row.policy)));
+      }
       return save_calibration(path, so_far);
     };
     MODELD_TRY_VOID(calibrate_reading(engine, calibration, settings, save, progress, &interrupt_flag()));
