@@ -61,9 +61,12 @@ std::vector<std::int32_t> ranks_of(std::span<const StreamRange> blocks, const st
   return ranks;
 }
 
-bool was_read(const Answer& answer, const StreamRange& block) {
-  return std::any_of(answer.retrieved.begin(), answer.retrieved.end(),
-                     [&](const Passage& passage) { return passage.range == block; });
+/// Of a block only the sentence that matters may have been read: then an answer must stand in it.
+bool was_read(const Answer& answer, const StreamRange& block, const EvalItem& item) {
+  return std::any_of(answer.retrieved.begin(), answer.retrieved.end(), [&](const Passage& passage) {
+    return passage.range == block || (block.begin <= passage.range.begin && passage.range.end <= block.end &&
+                                      share_contained(item, passage.text) > 0.0);
+  });
 }
 
 /// One session over the text, and the cells that are asked of it.
@@ -101,7 +104,7 @@ class SessionModes {
     result.returns = forced.returns;
     const std::vector<StreamRange>& wanted = truth_[i].answers;
     for (const StreamRange& block : wanted)
-      if (was_read(forced, block)) result.read += 1.0 / static_cast<double>(wanted.size());
+      if (was_read(forced, block, item)) result.read += 1.0 / static_cast<double>(wanted.size());
     judge_forced(result, item, std::move(forced.text));
     if (mode != kOurs) return result;
     if (freely) {

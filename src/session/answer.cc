@@ -109,7 +109,7 @@ Status SessionImpl::answer_exact(const Question& question, const QuestionTokens&
   return status;
 }
 
-void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer) {
+void SessionImpl::account(const QuestionTokens& tokens, std::span<const StreamRange> retrieved, Answer& answer) {
   const std::int64_t stream = text_.end().get();
   answer.prompt_tokens = stream + tokens.size();
   answer.computed_tokens = std::exchange(computed_since_, 0) + tokens.size();
@@ -122,14 +122,14 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const std::siz
     answer.pinned_cold_tokens = pinned_cold_tokens_;
     for (std::size_t b = 0; b < blocks_done_; ++b) {
       if (is_resident(b)) continue;
-      const std::int64_t size = blocks_[b].range.size();
-      if (std::find(retrieved.begin(), retrieved.end(), b) != retrieved.end()) {
-        answer.attended_tokens += size;
-        if (blocks_[b].cls != CacheClass::volatile_) answer.pinned_cold_tokens -= size;
-        continue;
-      }
+      std::int64_t read = 0;
+      for (const StreamRange& range : retrieved)
+        if (blocks_[b].range.overlaps(range)) read += range.size();
+      answer.attended_tokens += read;
+      if (blocks_[b].cls != CacheClass::volatile_) answer.pinned_cold_tokens -= read;
       const std::optional<BlockRecord> record = store_.record(id_, blocks_[b].range);
-      (record && record->has_payload ? answer.cold_tokens : answer.dropped_tokens) += size;
+      const std::int64_t left = blocks_[b].range.size() - read;
+      (record && record->has_payload ? answer.cold_tokens : answer.dropped_tokens) += left;
     }
   }
   answer.kv_bytes_device = engine_.memory().kv;

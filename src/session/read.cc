@@ -37,8 +37,9 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
                                looking ? &look : nullptr, sink, cancel, answer.seconds));
     }
     if (!better) {
-      account(tokens, reading.blocks, answer);
-      for (const std::size_t b : reading.blocks) answer.retrieved.push_back(passage(b, relevant.scores[b]));
+      account(tokens, reading.ranges, answer);
+      for (std::size_t i = 0; i < reading.blocks.size(); ++i)
+        answer.retrieved.push_back(passage(reading.ranges[i], relevant.scores[reading.blocks[i]]));
       break;
     }
     ++answer.returns;
@@ -47,6 +48,7 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
     std::fill(relevant.scores.begin(), relevant.scores.end(), 0.0);
     relevant.scores[*better] = 1.0;
     relevant.blocks = {*better};
+    relevant.ranges = {blocks_[*better].range};
     MODELD_TRY_VOID(put_back());
     MODELD_TRY_VOID(make_resident());
   }
@@ -69,7 +71,11 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   request.recent = resident_.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.back().range;
   std::vector<StreamRange> retrieved;
   retrieved.reserve(plan.retrieved.size());
-  for (const std::size_t b : plan.retrieved) retrieved.push_back(blocks_[b].range);
+  for (const std::size_t b : plan.retrieved) {
+    const auto i = std::find(wanted.blocks.begin(), wanted.blocks.end(), b) - wanted.blocks.begin();
+    // What stands in the hot set is moved as it stands.
+    retrieved.push_back(is_resident(b) ? blocks_[b].range : wanted.ranges[static_cast<std::size_t>(i)]);
+  }
   request.retrieved = retrieved;
   request.order = policy_.order;
   request.question_tokens = tokens.size();
@@ -77,11 +83,12 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   request.place_limit = std::min(engine_.geometry().trained_window, cells_);
   MODELD_TRY(const Placement placement, place(request));
   for (const PlaceRange& hole : placement.holes) MODELD_TRY_VOID(set_aside(hole));
-  Reading reading{plan.retrieved, placement.question,
+  Reading reading{plan.retrieved, retrieved, placement.question,
                   looking ? attended(placement.holes) : AttendedKeys(engine_.geometry(), *index_)};
   for (const PlacedRange& placed : placement.retrieved) {
     const auto it = std::find(retrieved.begin(), retrieved.end(), placed.range);
-    MODELD_TRY_VOID(admit_block(plan.retrieved[static_cast<std::size_t>(it - retrieved.begin())], placed.at));
+    const std::size_t block = plan.retrieved[static_cast<std::size_t>(it - retrieved.begin())];
+    MODELD_TRY_VOID(admit_block(block, placed.range, placed.at));
     if (looking) reading.attended.append(*index_, placed.range, placed.at);
   }
   seconds.admission += admitting.seconds();

@@ -2,6 +2,7 @@
 // every block's tokens are scored against them; lexical ranks are fused in.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "recall/follow.h"
 #include "recall/fuse.h"
@@ -13,6 +14,24 @@ namespace {
 
 /// Queries come from at most this many of the question's last tokens (design §6).
 constexpr std::int32_t kQueryTokens = 256;
+
+/// A sentence matters if the question draws to it at least this much of what it draws to the block's best one.
+constexpr double kSentenceShare = 0.5;
+
+/// From the first of a block's sentences that matters to the last.
+StreamRange what_matters(const KeyIndex& index, std::span<const HeadQueries> queries, ScoreRule rule,
+                         std::span<const StreamRange> sentences) {
+  const std::vector<double> scores = score_blocks(index, queries, sentences, rule);
+  const double least = kSentenceShare * *std::max_element(scores.begin(), scores.end());
+  StreamRange range = sentences.front();
+  bool begun = false;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    if (scores[i] < least) continue;
+    if (!std::exchange(begun, true)) range.begin = sentences[i].begin;
+    range.end = sentences[i].end;
+  }
+  return range;
+}
 
 }  // namespace
 
@@ -104,6 +123,7 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
         if (!blocks_[b].range.overlaps(wanted) || relevance.scores[b] > 0.0) continue;
         relevance.scores[b] = score;
         relevance.blocks.push_back(b);
+        relevance.ranges.push_back(blocks_[b].range);
       }
       score /= 2.0;
     }
@@ -122,20 +142,28 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
     for (std::size_t i = 0; i < std::min(asked, ranked.fused.size()); ++i)
       relevance.blocks.push_back(ranked.fused[i].block);
   } else {
-    relevance.blocks =
-        blocks_to_read(ranked.fused, ranked.lists, static_cast<std::size_t>(std::max(0, policy_.blocks)));
+    const auto most = static_cast<std::size_t>(std::max(0, policy_.blocks));
+    relevance.blocks = blocks_to_read(ranked.fused, ranked.lists, most);
+    // Several facts of one kind are read without what stands around them: it would be more than they are.
+    if (const std::size_t alike = std::min(most, blocks_alike(ranked.fused, ranked.lists)); alike > 1) {
+      for (std::size_t i = 0; i < alike; ++i)
+        relevance.ranges.push_back(
+            what_matters(*index_, probed, calibration_.rule, text_.sentences(blocks_[relevance.blocks[i]].range)));
+    }
     const std::vector<std::size_t> further = follow_links(
         lexical_, [this](std::size_t block) { return text_.text(blocks_[block].range); }, question.text,
         relevance.blocks, ranked.lists.front(), static_cast<std::size_t>(settings_.follow));
     relevance.blocks.insert(relevance.blocks.end(), further.begin(), further.end());
   }
+  for (std::size_t i = relevance.ranges.size(); i < relevance.blocks.size(); ++i)
+    relevance.ranges.push_back(blocks_[relevance.blocks[i]].range);
   seconds.scoring = scoring.seconds();
   return relevance;
 }
 
-Passage SessionImpl::passage(std::size_t block, double score) const {
+Passage SessionImpl::passage(StreamRange range, double score) const {
   Passage passage;
-  passage.range = blocks_[block].range;
+  passage.range = range;
   passage.score = score;
   passage.origin = policy_.origin;
   passage.text = text_.text(passage.range);
@@ -157,7 +185,8 @@ Result<std::vector<Passage>> SessionImpl::retrieve(const Question& question, std
     return tl::unexpected(relevant.error());
   }
   std::vector<Passage> passages;
-  for (const std::size_t b : best_blocks(relevant->scores, count)) passages.push_back(passage(b, relevant->scores[b]));
+  for (const std::size_t b : best_blocks(relevant->scores, count))
+    passages.push_back(passage(blocks_[b].range, relevant->scores[b]));
   return passages;
 }
 

@@ -89,8 +89,8 @@ class SessionImpl final : public Session {
   [[nodiscard]] std::vector<BlockView> views(std::span<const double> scores) const;
   Result<HotSetPlan> plan_hot(std::span<const double> scores, std::int32_t question_tokens, std::int32_t blocks) const;
   Status trim_main(Place end);
-  /// Puts a block's KV at `at`, from the store or, if dropped, computed again.
-  Status admit_block(std::size_t block, Place at);
+  /// Puts the KV of a block, or of a part of it, at `at`: from the store or, if dropped, computed again.
+  Status admit_block(std::size_t block, StreamRange part, Place at);
   /// Takes out of sequence 0 what stands there because it is to be read elsewhere, until put_back().
   Status set_aside(PlaceRange hole);
   /// Ends a question: sequence 0 holds again what it held before.
@@ -110,7 +110,7 @@ class SessionImpl final : public Session {
   Result<Relevance> relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds);
   Result<std::vector<SelectorRanking>> rankings(const QuestionTokens& tokens, const Question& question,
                                                 std::size_t count);
-  [[nodiscard]] Passage passage(std::size_t block, double score) const;
+  [[nodiscard]] Passage passage(StreamRange range, double score) const;
 
   // score.cc
   Status score_ready(Scoring& job);
@@ -155,7 +155,7 @@ class SessionImpl final : public Session {
   void note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const;
   [[nodiscard]] std::optional<std::size_t> better_block(const Look& look, const Writing& writing) const;
   static void take_over(const Writing& writing, Answer& answer);
-  void account(const QuestionTokens& tokens, std::span<const std::size_t> retrieved, Answer& answer);
+  void account(const QuestionTokens& tokens, std::span<const StreamRange> retrieved, Answer& answer);
 
   Engine& engine_;
   ColdStore& store_;

@@ -143,6 +143,25 @@ std::string StreamText::text(StreamRange range) const {
   return out;
 }
 
+std::vector<StreamRange> StreamText::sentences(StreamRange range) const {
+  constexpr std::int64_t kShortest = 8;
+  std::vector<StreamRange> sentences;
+  StreamPos begin = range.begin;
+  for (StreamPos pos = range.begin; pos < range.end; ++pos) {
+    const StreamPos end = pos + 1;
+    const bool ends =
+        boundaries_[static_cast<std::size_t>(pos.get())] >= Boundary::sentence && end - begin >= kShortest;
+    if (!ends && end < range.end) continue;
+    if (end - begin < kShortest && !sentences.empty()) {
+      sentences.back().end = end;
+    } else {
+      sentences.push_back({begin, end});
+    }
+    begin = end;
+  }
+  return sentences;
+}
+
 StreamText::Where StreamText::where(StreamRange range) const {
   for (StreamPos pos = range.begin; pos < range.end; ++pos) {
     const Part* part = part_at(pos);

@@ -35,6 +35,9 @@ class StreamText {
   [[nodiscard]] std::vector<Block> cut(StreamPos from, const BlockLimits& limits) const;
   /// The text of a range: parts joined as they stand in the stream; template tokens give nothing.
   [[nodiscard]] std::string text(StreamRange range) const;
+  /// A range cut into sentences, or lines where there are none, in order and without gaps; one of less than 8 tokens
+  /// (a heading, "Dr.") joins what follows, at the end what precedes.
+  [[nodiscard]] std::vector<StreamRange> sentences(StreamRange range) const;
 
   struct Where {
     std::string source;

@@ -71,6 +71,8 @@ struct Ranked {
 struct Relevance {
   std::vector<double> scores;       // one a block, > 0 for those that matter
   std::vector<std::size_t> blocks;  // to read, best first
+  /// What of each of `blocks` is read: all of it, or the sentences that matter.
+  std::vector<StreamRange> ranges;
   /// Empty where the question does without retrieval.
   Search search;
 };
@@ -89,6 +91,7 @@ struct MapTurn {
 /// Blocks that are being read, and what the question's and the answer's tokens attend there.
 struct Reading {
   std::vector<std::size_t> blocks;  // best first
+  std::vector<StreamRange> ranges;  // what of each is read
   Place question;
   AttendedKeys attended;
 };
