@@ -63,13 +63,6 @@ struct KvPayload {
   std::vector<std::byte> data;
 };
 
-/// Errors: engine_misuse where the payload does not hold all of `places`, or these are none.
-inline Status check_part(const KvPayload& payload, PlaceRange places) {
-  if (places.begin < places.end && places.begin >= payload.places.begin && places.end <= payload.places.end) return {};
-  return fail(ErrorCode::engine_misuse, "A payload can be parted at places that it holds only.",
-              {{"begin", places.begin.get()}, {"end", places.end.get()}});
-}
-
 /// Which queries and keys to record while computing.
 struct ObserveSpec {
   std::vector<HeadRef> queries;
@@ -151,9 +144,6 @@ class Engine {
   /// or was moved since it was computed (a cold copy must be pristine); unsupported_operation where a windowed layer
   /// has lost it.
   virtual Result<KvPayload> export_range(SeqId seq, PlaceRange places) = 0;
-  /// The KV of some of a payload's places, as export_range() gives that of a shorter run. The context stays as it is.
-  /// Errors: engine_misuse for places that the payload does not hold, or none; payload_invalid.
-  virtual Result<KvPayload> part_of(const KvPayload& payload, PlaceRange places) const = 0;
   /// Drops places from one sequence; cells that no sequence holds become free. Places not resident are ignored, an
   /// empty range drops nothing. Errors: engine_misuse for a negative or reversed range.
   virtual Status evict(SeqId seq, PlaceRange places) = 0;

@@ -129,7 +129,7 @@ Status SessionImpl::make_resident() {
   Place at = sinks;
   for (const std::size_t b : chosen) {
     if (recent.overlaps(blocks_[b].range) || blocks_[b].cls == CacheClass::volatile_) continue;
-    MODELD_TRY_VOID(admit_block(b, blocks_[b].range, at));
+    MODELD_TRY_VOID(admit_block(b, at));
     resident_.push_back({blocks_[b].range, at});
     at += static_cast<std::int32_t>(blocks_[b].range.size());
   }
@@ -143,7 +143,7 @@ Status SessionImpl::make_resident() {
   return {};
 }
 
-Status SessionImpl::admit_block(std::size_t block, StreamRange part, Place at) {
+Status SessionImpl::admit_block(std::size_t block, Place at) {
   const StreamRange range = blocks_[block].range;
   std::shared_ptr<const KvPayload> payload = store_.fetch(id_, range, turn_);
   if (payload == nullptr) {
@@ -155,11 +155,7 @@ Status SessionImpl::admit_block(std::size_t block, StreamRange part, Place at) {
     // Whether the store has room for it again is its own business; the answer does not depend on it.
     static_cast<void>(store_.restore(id_, range, std::move(again.payloads.front()), turn_));
   }
-  if (part == range) return engine_.admit(kMain, *payload, at);
-  const Place first = payload->places.begin + static_cast<std::int32_t>(part.begin - range.begin);
-  MODELD_TRY(const KvPayload wanted,
-             engine_.part_of(*payload, {first, first + static_cast<std::int32_t>(part.size())}));
-  return engine_.admit(kMain, wanted, at);
+  return engine_.admit(kMain, *payload, at);
 }
 
 Status SessionImpl::set_aside(PlaceRange hole) {
@@ -188,8 +184,7 @@ Status SessionImpl::put_back() {
   MODELD_TRY_VOID(trim_main(resident_end_));
   for (const SetAside& one : aside) {
     if (!resident_valid_) break;
-    const Status back = one.payload ? engine_.admit(kMain, *one.payload, one.at)
-                                    : admit_block(one.block, blocks_[one.block].range, one.at);
+    const Status back = one.payload ? engine_.admit(kMain, *one.payload, one.at) : admit_block(one.block, one.at);
     if (!back) {
       resident_valid_ = false;
       return back;

@@ -129,7 +129,7 @@ Result<Place> SessionImpl::admit_part(const MapTurn& turn, const MapPart& part) 
   Place at(static_cast<std::int32_t>(sinks_end_.get()));
   MODELD_TRY_VOID(trim_main(at));
   for (std::size_t b = part.first; b < part.first + part.count; ++b) {
-    MODELD_TRY_VOID(admit_block(b, blocks_[b].range, at));
+    MODELD_TRY_VOID(admit_block(b, at));
     at += static_cast<std::int32_t>(blocks_[b].range.size());
   }
   turn.answer.seconds.admission += watch.seconds();

@@ -3,6 +3,7 @@
 // is held back: where it draws to a block that is not being read, the answer goes back to the last word that was shown,
 // and goes on with that block.
 #include <algorithm>
+#include <utility>
 
 #include "session/session_impl.h"
 
@@ -85,12 +86,9 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   for (const PlaceRange& hole : placement.holes) MODELD_TRY_VOID(set_aside(hole));
   Reading reading{plan.retrieved, retrieved, placement.question,
                   looking ? attended(placement.holes) : AttendedKeys(engine_.geometry(), *index_)};
-  for (const PlacedRange& placed : placement.retrieved) {
-    const auto it = std::find(retrieved.begin(), retrieved.end(), placed.range);
-    const std::size_t block = plan.retrieved[static_cast<std::size_t>(it - retrieved.begin())];
-    MODELD_TRY_VOID(admit_block(block, placed.range, placed.at));
-    if (looking) reading.attended.append(*index_, placed.range, placed.at);
-  }
+  MODELD_TRY_VOID(admit_passages(plan.retrieved, retrieved, placement.retrieved));
+  if (looking)
+    for (const PlacedRange& placed : placement.retrieved) reading.attended.append(*index_, placed.range, placed.at);
   seconds.admission += admitting.seconds();
   const Stopwatch computing;
   MODELD_TRY_VOID(engine_.observe(looking ? retrieval_heads() : ObserveSpec{}));
@@ -99,6 +97,31 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   seconds.question += took;
   question_tokens_per_second_ = (tokens.size() + static_cast<double>(written.size())) / took;
   return reading;
+}
+
+Status SessionImpl::admit_passages(std::span<const std::size_t> blocks, std::span<const StreamRange> ranges,
+                                   std::span<const PlacedRange> placed) {
+  std::vector<BatchToken> sentences;
+  const auto compute = [&]() -> Status {
+    if (sentences.empty()) return {};
+    const std::vector<BatchToken> batch = std::exchange(sentences, {});
+    recomputed_since_ += std::ssize(batch);
+    MODELD_TRY_VOID(engine_.observe({}));
+    return engine_.compute(batch);
+  };
+  for (const PlacedRange& one : placed) {
+    const std::size_t block =
+        blocks[static_cast<std::size_t>(std::find(ranges.begin(), ranges.end(), one.range) - ranges.begin())];
+    if (one.range == blocks_[block].range) {
+      MODELD_TRY_VOID(compute());
+      MODELD_TRY_VOID(admit_block(block, one.at));
+      continue;
+    }
+    Place at = one.at;
+    for (StreamPos pos = one.range.begin; pos < one.range.end; ++pos, ++at)
+      sentences.push_back({text_.tokens()[static_cast<std::size_t>(pos.get())], at, kMain, false});
+  }
+  return compute();
 }
 
 Writing SessionImpl::begin_writing(const Question& question) const {

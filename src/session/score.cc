@@ -139,7 +139,7 @@ Status SessionImpl::score_behind_blocks(Scoring& job) {
     // Best last, as before a question.
     Place at = resident_end_;
     for (const std::size_t block : std::ranges::reverse_view(blocks)) {
-      MODELD_TRY_VOID(admit_block(block, blocks_[block].range, at));
+      MODELD_TRY_VOID(admit_block(block, at));
       at += static_cast<std::int32_t>(blocks_[block].range.size());
     }
     const std::span<const Token> stretch = next_stretch(job);

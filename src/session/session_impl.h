@@ -89,8 +89,8 @@ class SessionImpl final : public Session {
   [[nodiscard]] std::vector<BlockView> views(std::span<const double> scores) const;
   Result<HotSetPlan> plan_hot(std::span<const double> scores, std::int32_t question_tokens, std::int32_t blocks) const;
   Status trim_main(Place end);
-  /// Puts the KV of a block, or of a part of it, at `at`: from the store or, if dropped, computed again.
-  Status admit_block(std::size_t block, StreamRange part, Place at);
+  /// Puts a block's KV at `at`, from the store or, if dropped, computed again.
+  Status admit_block(std::size_t block, Place at);
   /// Takes out of sequence 0 what stands there because it is to be read elsewhere, until put_back().
   Status set_aside(PlaceRange hole);
   /// Ends a question: sequence 0 holds again what it held before.
@@ -146,9 +146,11 @@ class SessionImpl final : public Session {
   /// `looking`: what the retrieval heads see is recorded from here on.
   Result<Reading> read(const Relevance& wanted, const QuestionTokens& tokens, std::span<const Token> written,
                        bool looking, Seconds& seconds);
+  /// Whole blocks from the store; sentences are computed, so that they see each other.
+  Status admit_passages(std::span<const std::size_t> blocks, std::span<const StreamRange> ranges,
+                        std::span<const PlacedRange> placed);
   [[nodiscard]] Writing begin_writing(const Question& question) const;
-  /// Writes until the answer is done, from the logits of `row`; the next token stands at `at`. With a look, may end
-  /// with a block to go back for; what was not shown is taken back then.
+  /// Writes from the logits of `row`, the next token at `at`; with a look, maybe up to a block to go back for.
   Result<std::optional<std::size_t>> write(Writing& writing, std::size_t row, Place at, const Look* look,
                                            const TextSink& sink, const CancelFlag* cancel, Seconds& seconds);
   /// Takes up `count` written tokens, from row `first` of the last observation on, whose row 0 stands at `at`.
@@ -172,11 +174,9 @@ class SessionImpl final : public Session {
   std::map<BlockKey, StreamRange> first_with_key_;
   std::unique_ptr<KeyIndex> index_;
   LexicalIndex lexical_;
-  /// Null without an embedder.
-  std::unique_ptr<SentenceIndex> sentences_;
+  std::unique_ptr<SentenceIndex> sentences_;  // null without an embedder
   bool exact_ = false;
-  /// Question tokens that the exact context has room for.
-  std::int32_t exact_room_ = kQuestionRoom;
+  std::int32_t exact_room_ = kQuestionRoom;  // question tokens that the exact context has room for
   /// Stream tokens computed into sequence 0 in exact mode.
   StreamPos exact_end_;
   /// Whether sequence 0 holds sinks, pinned and recent as the plan has them.

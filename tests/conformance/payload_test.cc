@@ -41,17 +41,6 @@ TEST_P(Payloads, CutShortAnywhereIsInvalid) {
   finish();
 }
 
-TEST_P(Payloads, PartsAreOfPlacesThatItHoldsAndOfAGoodPayload) {
-  for (const auto& wrong : {places(0, 0), places(5, 4), places(-1, 4), places(20, 25), places(24, 25)}) {
-    must_refuse(ErrorCode::engine_misuse, "places that it does not hold",
-                [&] { return engine().part_of(payload_, wrong); });
-  }
-  KvPayload flipped = payload_;
-  flipped.data[flipped.data.size() / 2] ^= std::byte{4};
-  must_refuse(kInvalid, "a part of what is damaged", [&] { return engine().part_of(flipped, places(2, 9)); });
-  finish();
-}
-
 TEST_P(Payloads, BytesBehindTheEndAreInvalid) {
   KvPayload longer = payload_;
   longer.data.push_back(std::byte{0});

@@ -30,38 +30,6 @@ TEST_P(KvRules, AnAdmittedPayloadComesOutAgainAsItWentIn) {
   EXPECT_EQ(take_out(0, 20, 30).places, places(20, 30));
 }
 
-TEST_P(KvRules, APartOfAPayloadIsWhatAShorterRunWouldHaveGiven) {
-  const auto prompt = story(120);
-  const auto tail = std::span(prompt).subspan(110);
-  feed(std::span(prompt).first(110));
-  const KvPayload shorter = take_out(0, 41, 60);
-  const KvPayload longer = take_out(0, 30, 80);
-  evict(0, 30, 80);
-  admit(0, shorter, 41);
-  const Logits wanted = feed(tail);
-  const auto part = engine().part_of(longer, places(41, 60));
-  ASSERT_TRUE(part) << to_text(part.error());
-  EXPECT_EQ(part->places, places(41, 60));
-  evict(0, 41, 60);
-  evict(0, 110, 120);
-  admit(0, *part, 41);
-  EXPECT_EQ(feed(tail), wanted);
-}
-
-TEST_P(KvRules, APartOfAPayloadCanStandElsewhereAndThePartsMakeTheWhole) {
-  const auto [prompt, tail] = unfinished();
-  const auto count = static_cast<std::int32_t>(prompt.size());
-  feed(prompt);
-  const KvPayload payload = take_out(0, 0, count);
-  const auto whole = feed_all(tail);
-  for (const auto& [begin, end] : {std::pair(0, 1), std::pair(1, 33), std::pair(33, count)}) {
-    const auto part = engine().part_of(payload, places(begin, end));
-    ASSERT_TRUE(part) << to_text(part.error());
-    admit(3, *part, begin + 137);
-  }
-  expect_near(whole, feed_all(tail, 3), "parts admitted 137 places on");
-}
-
 // Everything from place 0 on is moved by 137 and compared with the same text computed there: RoPE is relative, so the
 // two differ by the rounding of moved keys alone.
 TEST_P(KvRules, AdmittedElsewhereEqualsRecomputingThere) {

