@@ -78,7 +78,7 @@ void add_embedder_flag(CLI::App& command, ModelChoice& choice) {
 void add_follow_flag(CLI::App& command, std::int32_t& follow) {
   command
       .add_option("--follow", follow,
-                  "Also read up to N passages that those found lead to by a word that few hold (default 0)")
+                  "Also read up to N passages that those found lead to by a word that few hold (default 4; 0: none)")
       ->check(whole_number(0, 64))
       ->type_name("N");
 }

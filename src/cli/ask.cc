@@ -31,7 +31,7 @@ struct AskOptions {
   std::vector<std::filesystem::path> pins;
   ContextMode context = ContextMode::auto_;
   std::int32_t answer_tokens = 256;
-  std::int32_t follow = 0;
+  std::int32_t follow = 4;
   Sampling sampling;
   bool map = false;
   bool json = false;

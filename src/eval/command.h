@@ -62,7 +62,7 @@ struct EvalOptions {
   std::int32_t threads = 0;
   RereadPolicy reread;
   /// Further passages that those found lead to (SessionSettings::follow).
-  std::int32_t follow = 0;
+  std::int32_t follow = 4;
   /// May be null.
   Embedder* embedder = nullptr;
   std::uint64_t seed = 1;

@@ -37,14 +37,29 @@ std::optional<std::size_t> first_of(const ScoreList& list) {
 constexpr std::size_t kHeads = 0;
 constexpr std::size_t kMeaning = 2;
 
-/// Whether some block is the first choice of two lists.
-bool two_agree(std::span<const ScoreList> lists) {
-  for (std::size_t a = 0; a < lists.size(); ++a) {
-    const auto first = first_of(lists[a]);
-    for (std::size_t b = a + 1; first && b < lists.size(); ++b)
-      if (first_of(lists[b]) == first) return true;
-  }
-  return false;
+/// Of what a question's words weigh, how much one block holds where it is they that lead to the answer.
+constexpr double kCoveredShare = 0.25;
+
+/// Whether the list's first choice stands out: the next one has at most half of its score.
+bool stands_out(const ScoreList& list) {
+  const auto first = first_of(list);
+  if (!first) return false;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (i != *first && list[i] > 0.5 * list[*first]) return false;
+  return true;
+}
+
+/// Whether the lists agree on a first choice, and not by chance: all of them; or two, where the words are most of what
+/// was asked or the heads are sure. Two of three choose the same of a thousand blocks by chance now and then, since a
+/// block that shares a common word with a question draws heads, too.
+bool agree(std::span<const ScoreList> lists, double covered) {
+  std::vector<std::size_t> firsts;
+  for (const ScoreList& list : lists)
+    if (const auto first = first_of(list)) firsts.push_back(*first);
+  std::sort(firsts.begin(), firsts.end());
+  const auto different = static_cast<std::size_t>(std::unique(firsts.begin(), firsts.end()) - firsts.begin());
+  if (different == firsts.size()) return false;
+  return different == 1 || covered >= kCoveredShare || stands_out(lists[kHeads]);
 }
 
 double weight_of(std::size_t list, std::span<const ScoreList> lists, bool agreed) {
@@ -54,14 +69,14 @@ double weight_of(std::size_t list, std::span<const ScoreList> lists, bool agreed
 
 }  // namespace
 
-std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double k) {
+std::vector<BlockScore> fuse_ranks(std::span<const ScoreList> lists, double covered, double k) {
   MODELD_CHECK(k >= 0.0);
   if (lists.empty()) return {};
   std::vector<BlockScore> fused(lists.front().size());
   for (std::size_t i = 0; i < fused.size(); ++i) fused[i].block = i;
   // The first list's score enters as its share: the same order, and no NaN among what is compared.
   const std::vector<double> first = shares(lists.front(), k);
-  const bool agreed = two_agree(lists);
+  const bool agreed = agree(lists, covered);
   for (std::size_t l = 0; l < lists.size(); ++l) {
     MODELD_CHECK(lists[l].size() == fused.size());
     const double weight = weight_of(l, lists, agreed);

@@ -100,8 +100,8 @@ RC_GTEST_PROP(FuseRanks, ABetterScoreNeverLowersThePlace, ()) {
 }
 
 TEST(BlocksToRead, OneWhenBothListsAgreeOnTheFirst) {
-  const std::vector a{0.1, 0.9, 0.5};
-  const std::vector b{1.0, 3.0, 1.5};
+  const std::vector a{0.1, 0.9, 0.4};
+  const std::vector b{1.0, 3.0, 1.4};
   EXPECT_EQ(to_read(a, b, 4), (std::vector<std::size_t>{1}));
 }
 
@@ -121,7 +121,7 @@ RC_GTEST_PROP(BlocksToRead, HoldTheFirstOfEachListAndTheBestOfAllInItsPlace, ())
 }
 
 TEST(BlocksToRead, AListThatKnowsNothingHasNoSayAndTheMostIsKept) {
-  const std::vector a{0.9, 0.1, 0.5};
+  const std::vector a{0.9, 0.1, 0.4};
   const std::vector none{0.0, 0.0, 0.0};
   EXPECT_EQ(to_read(a, none, 4), (std::vector<std::size_t>{0}));
   EXPECT_TRUE(to_read(a, none, 0).empty());
@@ -141,6 +141,17 @@ TEST(FuseRanks, MeaningDecidesWhereNoTwoAgreeOnTheFirst) {
   EXPECT_EQ(order(fused), (std::vector<std::size_t>{2, 3, 0, 1}));
   // Without meaning it is the heads and words that count.
   EXPECT_EQ(fuse(lists[0], lists[1]).front().block, 0U);
+}
+
+TEST(FuseRanks, TwoThatAgreeByChanceDoNotOverruleMeaning) {
+  // Heads and words choose the first, which holds little of what was asked and hardly leads.
+  const std::vector<ScoreList> lists = {{9.0, 8.0, 7.0}, {3.0, 2.0, 1.0}, {0.1, 0.2, 0.8}};
+  EXPECT_EQ(fuse_ranks(lists, 0.1).front().block, 2U);
+  EXPECT_EQ(fuse_ranks(lists, 0.3).front().block, 0U);
+  // Heads that lead by far are right without many words: a chain's first link shares but its number with the question.
+  EXPECT_EQ(fuse_ranks(std::vector<ScoreList>{{9.0, 4.0, 4.0}, lists[1], lists[2]}, 0.1).front().block, 0U);
+  // Three do not agree by chance.
+  EXPECT_EQ(fuse_ranks(std::vector<ScoreList>{lists[0], lists[1], {0.3, 0.2, 0.25}}, 0.0)[1].block, 1U);
 }
 
 TEST(BlocksAlike, AreThoseThatEveryListScoresNearItsBest) {

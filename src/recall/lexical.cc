@@ -121,6 +121,12 @@ std::vector<std::uint64_t> sorted_hashes(std::string_view text) {
   return hashes;
 }
 
+std::vector<std::uint64_t> distinct_hashes(std::string_view text) {
+  std::vector<std::uint64_t> hashes = sorted_hashes(text);
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  return hashes;
+}
+
 }  // namespace
 
 std::vector<std::string> lexical_terms(std::string_view text) {
@@ -202,11 +208,9 @@ std::int64_t LexicalIndex::bytes() const {
 
 std::vector<double> LexicalIndex::score(std::string_view question) const {
   std::vector<double> scores(blocks(), 0.0);
-  std::vector<std::uint64_t> hashes = sorted_hashes(question);
-  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
   const auto count = static_cast<double>(blocks());
   const double mean_length = std::max(1.0, static_cast<double>(total_length_) / std::max(1.0, count));
-  for (const std::uint64_t hash : hashes) {
+  for (const std::uint64_t hash : distinct_hashes(question)) {
     const auto found = postings_.find(hash);
     if (found == postings_.end()) continue;
     const double rare = weight(found->second.size());
@@ -218,6 +222,15 @@ std::vector<double> LexicalIndex::score(std::string_view question) const {
     }
   }
   return scores;
+}
+
+double LexicalIndex::most(std::string_view question) const {
+  double most = 0.0;
+  for (const std::uint64_t hash : distinct_hashes(question)) {
+    const auto found = postings_.find(hash);
+    most += weight(found == postings_.end() ? 0 : found->second.size());
+  }
+  return most;
 }
 
 }  // namespace modeld

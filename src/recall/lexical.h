@@ -30,6 +30,8 @@ class LexicalIndex {
   /// One score per block; 0 where no word of the question occurs, or none but words that more than half of all blocks
   /// hold (they tell nothing apart). A word counts once however often the question repeats it.
   [[nodiscard]] std::vector<double> score(std::string_view question) const;
+  /// What a block of mean length would score that holds each word of the question once, those that no block holds, too.
+  [[nodiscard]] double most(std::string_view question) const;
   /// The blocks that hold a term of lexical_terms(), ascending.
   [[nodiscard]] std::vector<std::size_t> holders(std::string_view term) const;
   /// What a term that `holders` blocks hold weighs: its squared idf; 0 where more than half of all hold it.

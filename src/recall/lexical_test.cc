@@ -118,6 +118,18 @@ std::string block_text(std::uint32_t seed) {
   return text;
 }
 
+TEST(LexicalIndex, MostIsWhatABlockOfMeanLengthWithEachWordOnceWouldScore) {
+  LexicalIndex index;
+  index.append("the heron waits");
+  index.append("the miller sleeps");
+  index.append("the river sleeps");
+  EXPECT_DOUBLE_EQ(index.most("heron waits, heron waits"), index.score("heron waits")[0]);
+  // A word that no block holds weighs most of all; one that all hold nothing.
+  EXPECT_DOUBLE_EQ(index.most("heron zebra"), index.most("heron") + index.weight(0));
+  EXPECT_EQ(index.most("the"), 0.0);
+  EXPECT_EQ(index.most(""), 0.0);
+}
+
 RC_GTEST_PROP(LexicalIndex, TruncatedEqualsFresh, ()) {
   LexicalIndex grown;
   std::vector<std::string> texts;
