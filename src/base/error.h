@@ -26,6 +26,8 @@ namespace modeld {
   X(text_too_large,            "the text needs more memory than the host budget allows")                 \
   X(question_too_long,         "the question does not fit the hot set")                                  \
   X(pinned_too_large,          "pinned text is larger than the share of the hot set it may take")        \
+  X(session_missing,           "no session has this name")                                               \
+  X(session_exists,            "a session has this name already")                                        \
   X(context_overflow,          "the prompt does not fit and exact mode was asked for")                   \
   /* the model */                                                                                        \
   X(model_not_gguf,            "the file is not a GGUF model")                                           \
@@ -41,6 +43,8 @@ namespace modeld {
   X(hot_too_large,             "the hot set is larger than the trained window or the free memory")       \
   X(device_budget_exceeded,    "the device has not enough free memory")                                  \
   X(host_budget_exceeded,      "the host budget of the cold store is used up")                           \
+  X(disk_budget_exceeded,      "the disk budget of the cold store is used up")                           \
+  X(state_locked,              "another process uses this state directory")                              \
   X(disk_full,                 "the disk has no room")                                                   \
   X(io_failed,                 "reading or writing a file failed")                                       \
   /* the engine's contract */                                                                            \
@@ -49,6 +53,7 @@ namespace modeld {
   X(engine_failed,             "the engine failed in the middle of an operation")                        \
   X(engine_poisoned,           "the engine failed earlier; its context must be opened again")            \
   X(payload_invalid,           "a KV payload is damaged or was made under another identity")             \
+  X(state_damaged,             "the state directory holds something that is not as it was written")      \
   X(cancelled,                 "the operation was cancelled")                                            \
   X(calibration_failed,        "no retrieval head could be found for this model")                        \
   X(internal,                  "a bug in modeld")
