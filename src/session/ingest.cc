@@ -203,7 +203,7 @@ BlockKey SessionImpl::key_of(std::size_t block) const {
 std::optional<StreamRange> SessionImpl::repeated(std::size_t block) const {
   const BlockKey key = key_of(block);
   const auto first = first_with_key_.find(key);
-  if (first == first_with_key_.end() || store_.find(key) == nullptr) return std::nullopt;
+  if (first == first_with_key_.end() || !store_.has(key)) return std::nullopt;
   return first->second;
 }
 

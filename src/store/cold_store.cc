@@ -1,12 +1,3 @@
-// The books of the cold store, and what must hold between them after each call:
-//
-//   sessions ─ records in stream order ─┐            contents by key ─ payload or nothing
-//                                       └─ content ─┘      └─ records that share it, at least one
-//   kept: the contents that have a payload, in the order in which they got it (the index that breaks ties between
-//   drops)
-//
-// A payload lives in a Held, whose destructor takes its bytes off the Ledger. So the count follows the memory itself:
-// it falls when the last pointer goes, whether that was the store's or a caller's.
 #include "store/cold_store.h"
 
 #include <fmt/format.h>
@@ -18,82 +9,12 @@
 
 #include "base/check.h"
 #include "plan/retention.h"
+#include "store/cold_books.h"
 
 namespace modeld {
 namespace {
 
-struct Ledger {
-  std::int64_t payload_bytes = 0;
-};
-
-struct Held {
-  Held(KvPayload p, std::shared_ptr<Ledger> l) : payload(std::move(p)), ledger(std::move(l)) {
-    ledger->payload_bytes += bytes();
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() { ledger->payload_bytes -= bytes(); }
-  [[nodiscard]] std::int64_t bytes() const { return static_cast<std::int64_t>(payload.data.size()); }
-
-  KvPayload payload;
-  std::shared_ptr<Ledger> ledger;
-};
-
-struct Content;
-
-struct Record {
-  SessionId session;
-  StreamRange range;
-  CacheClass cls = CacheClass::volatile_;
-  KvOrigin origin = KvOrigin::isolated;
-  std::uint64_t last_use = 0;
-  std::uint32_t fetches = 0;
-  std::vector<Token> tokens;
-  Content* content = nullptr;
-};
-
-struct Content {
-  BlockKey key;
-  std::shared_ptr<Held> held;
-  /// Key of `kept`; valid while there is a payload.
-  std::uint64_t kept_index = 0;
-  std::vector<Record*> records;
-};
-
-struct SessionBooks {
-  std::map<StreamPos, Record> records;
-  std::int64_t charged = 0;
-};
-
-/// A node of a map or hash table beside its value, and what the allocator adds.
-constexpr std::size_t kNode = 4 * sizeof(void*) + 2 * sizeof(void*);
-
-constexpr std::size_t kRecordOverhead = (sizeof(StreamPos) + sizeof(Record) + kNode) +                  // session's map
-                                        (sizeof(BlockKey) + sizeof(Content) + kNode + sizeof(void*)) +  // contents
-                                        (sizeof(std::uint64_t) + sizeof(Content*) + kNode) +            // kept
-                                        (sizeof(Record*) + 2 * sizeof(void*)) +                         // sharers
-                                        (sizeof(Held) + kNode) + 2 * (2 * sizeof(void*));  // payload, tokens
-
-std::int64_t record_bytes(std::size_t tokens) {
-  return ColdStore::record_overhead_bytes() + static_cast<std::int64_t>(tokens * sizeof(Token));
-}
-
-/// The worth of a content to those that share it.
-RetainedBlock worth_of(const Content& content) {
-  RetainedBlock worth;
-  for (const Record* r : content.records) {
-    worth.cls = std::min(worth.cls, r->cls);
-    worth.last_use = std::max(worth.last_use, r->last_use);
-    worth.fetches += r->fetches;
-  }
-  if (content.held) {
-    worth.payload_bytes = content.held->bytes();
-    worth.held = content.held.use_count() > 1;
-  }
-  return worth;
-}
-
-BlockRecord to_block_record(const Record& r) {
+BlockRecord to_block_record(const Record& r, const PayloadTier* below) {
   BlockRecord out;
   out.key = r.content->key;
   out.range = r.range;
@@ -101,8 +22,8 @@ BlockRecord to_block_record(const Record& r) {
   out.origin = r.origin;
   out.last_use = r.last_use;
   out.fetches = r.fetches;
-  out.has_payload = r.content->held != nullptr;
-  out.payload_bytes = out.has_payload ? r.content->held->bytes() : 0;
+  out.has_payload = r.content->held != nullptr || (below != nullptr && below->holds(out.key));
+  out.payload_bytes = r.content->held != nullptr ? r.content->held->bytes() : 0;
   return out;
 }
 
@@ -150,9 +71,14 @@ struct ColdStore::Impl {
   };
   std::optional<Refusal> refusal;
 
+  PayloadTier* below = nullptr;
+  std::optional<Error> tier_error;
+
   [[nodiscard]] std::int64_t used() const { return ledger->payload_bytes + token_bytes + charged_bytes; }
   void keep(Content& content, KvPayload payload);
   void drop(Content& content);
+  void write_below(const BlockKey& key, const KvPayload& payload);
+  std::shared_ptr<const KvPayload> read_below(Content& content);
   bool make_room(std::int64_t bytes, const RetainedBlock* newcomer = nullptr);
   [[nodiscard]] bool refused_before(const RetainedBlock& newcomer, std::int64_t deficit) const;
   [[nodiscard]] tl::unexpected<Error> over_budget(std::string_view what, std::int64_t needed) const;
@@ -191,6 +117,26 @@ void ColdStore::Impl::drop(Content& content) {
   }
   ++drops;
   refusal.reset();
+}
+
+void ColdStore::Impl::write_below(const BlockKey& key, const KvPayload& payload) {
+  if (below == nullptr || payload.data.empty()) return;
+  if (Status written = below->write(key, payload); !written) tier_error = std::move(written).error();
+}
+
+std::shared_ptr<const KvPayload> ColdStore::Impl::read_below(Content& content) {
+  if (below == nullptr || !below->holds(content.key)) return nullptr;
+  Result<KvPayload> payload = below->read(content.key);
+  if (!payload) {
+    tier_error = std::move(payload).error();
+    return nullptr;
+  }
+  // It is about to be used: what nobody holds makes room for it. If there is none it lives as long as the caller uses
+  // it.
+  if (!make_room(static_cast<std::int64_t>(payload->data.size())))
+    return std::make_shared<const KvPayload>(std::move(*payload));
+  keep(content, std::move(*payload));
+  return share(content.held);
 }
 
 bool ColdStore::Impl::refused_before(const RetainedBlock& newcomer, std::int64_t deficit) const {
@@ -236,8 +182,9 @@ bool ColdStore::Impl::make_room(std::int64_t bytes, const RetainedBlock* newcome
   return true;
 }
 
-ColdStore::ColdStore(std::int64_t budget_bytes) : impl_(std::make_unique<Impl>()) {
+ColdStore::ColdStore(std::int64_t budget_bytes, PayloadTier* below) : impl_(std::make_unique<Impl>()) {
   impl_->budget = std::max<std::int64_t>(budget_bytes, 0);
+  impl_->below = below;
 }
 ColdStore::~ColdStore() = default;
 
@@ -291,8 +238,9 @@ Result<BlockRecord> ColdStore::put(SessionId session, StreamRange range, CacheCl
   s.token_bytes += own_bytes;
   (content.held ? s.cold_tokens : s.dropped_tokens) += range.size();
   if (content.held) s.refusal.reset();
+  s.write_below(key, payload);
   if (keep) s.keep(content, std::move(payload));
-  return to_block_record(record);
+  return to_block_record(record, s.below);
 }
 
 std::shared_ptr<const KvPayload> ColdStore::fetch(SessionId session, StreamRange range, std::uint64_t now) {
@@ -301,7 +249,7 @@ std::shared_ptr<const KvPayload> ColdStore::fetch(SessionId session, StreamRange
   record->last_use = std::max(record->last_use, now);
   ++record->fetches;
   impl_->refusal.reset();
-  return share(record->content->held);
+  return record->content->held ? share(record->content->held) : impl_->read_below(*record->content);
 }
 
 Status ColdStore::restore(SessionId session, StreamRange range, KvPayload payload, std::uint64_t now) {
@@ -314,6 +262,7 @@ Status ColdStore::restore(SessionId session, StreamRange range, KvPayload payloa
                             record == nullptr ? "which is no block of the session" : "which it does not fit"));
   }
   Content& content = *record->content;
+  s.write_below(content.key, payload);
   if (!content.held) {
     RetainedBlock newcomer = worth_of(content);
     newcomer.last_use = std::max(newcomer.last_use, now);
@@ -333,19 +282,26 @@ std::shared_ptr<const KvPayload> ColdStore::find(const BlockKey& key) const {
   return it != impl_->contents.end() ? share(it->second.held) : nullptr;
 }
 
+bool ColdStore::has(const BlockKey& key) const {
+  const auto it = impl_->contents.find(key);
+  return (it != impl_->contents.end() && it->second.held) || (impl_->below != nullptr && impl_->below->holds(key));
+}
+
+std::optional<Error> ColdStore::take_tier_error() { return std::exchange(impl_->tier_error, std::nullopt); }
+
 std::vector<BlockRecord> ColdStore::records(SessionId session) const {
   std::vector<BlockRecord> out;
   const auto books = impl_->sessions.find(session);
   if (books == impl_->sessions.end()) return out;
   out.reserve(books->second.records.size());
-  for (const auto& [begin, record] : books->second.records) out.push_back(to_block_record(record));
+  for (const auto& [begin, record] : books->second.records) out.push_back(to_block_record(record, impl_->below));
   return out;
 }
 
 std::optional<BlockRecord> ColdStore::record(SessionId session, StreamRange range) const {
   const Record* record = find_in(impl_->sessions, session, range);
   if (record == nullptr) return std::nullopt;
-  return to_block_record(*record);
+  return to_block_record(*record, impl_->below);
 }
 
 std::vector<Token> ColdStore::tokens(SessionId session, StreamRange range) const {
@@ -458,6 +414,15 @@ StoreUsage ColdStore::usage() const {
   usage.charged_bytes = s.charged_bytes;
   usage.cold_tokens = s.cold_tokens;
   usage.dropped_tokens = s.dropped_tokens;
+  if (s.below != nullptr) {
+    for (const auto& [key, content] : s.contents) {
+      if (content.held || !s.below->holds(key)) continue;
+      for (const Record* r : content.records) {
+        usage.cold_tokens += r->range.size();
+        usage.dropped_tokens -= r->range.size();
+      }
+    }
+  }
   usage.drops = s.drops;
   return usage;
 }

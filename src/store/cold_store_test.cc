@@ -346,5 +346,94 @@ TEST(ColdStore, StreamingThroughAFullStoreStaysCheap) {
   EXPECT_LT(refusing, 1.0);
 }
 
+/// A tier that keeps everything, until it is told not to.
+class MemoryTier final : public PayloadTier {
+ public:
+  bool holds(const BlockKey& key) const override { return kept.contains(key); }
+  Status write(const BlockKey& key, const KvPayload& payload) override {
+    if (full) return fail(ErrorCode::disk_full, "Full.");
+    kept.emplace(key, payload);
+    return {};
+  }
+  Result<KvPayload> read(const BlockKey& key) override {
+    if (damaged) {
+      kept.erase(key);
+      return fail(ErrorCode::state_damaged, "Damaged.");
+    }
+    return kept.at(key);
+  }
+  std::unordered_map<BlockKey, KvPayload> kept;
+  bool full = false;
+  bool damaged = false;
+};
+
+TEST(ColdStoreWithTier, WhatLeavesRamComesBackFromBelow) {
+  MemoryTier tier;
+  ColdStore store(room_for(2), &tier);
+  for (std::uint64_t n = 0; n < 2; ++n) ASSERT_TRUE(put(store, {.begin = static_cast<std::int64_t>(8 * n), .n = n}));
+  const auto third = put(store, {.begin = 16, .n = 2, .now = 2});
+  ASSERT_TRUE(third);
+  EXPECT_TRUE(third->has_payload);
+  EXPECT_EQ(tier.kept.size(), 3U);
+  EXPECT_EQ(store.usage().cold_tokens, 24);
+  EXPECT_EQ(store.usage().dropped_tokens, 0);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t n = 0; n < 3; ++n) {
+      const auto got = store.fetch(kOne, at(static_cast<std::int64_t>(8 * n), 8), 3);
+      ASSERT_NE(got, nullptr);
+      EXPECT_EQ(got->data, payload_of(n, 8, 10'000).data);
+      EXPECT_LE(store.usage().used_bytes(), store.usage().budget_bytes);
+      EXPECT_SOUND(store);
+    }
+  }
+  EXPECT_TRUE(store.has(key_of(0)));
+  EXPECT_FALSE(store.has(key_of(9)));
+}
+
+TEST(ColdStoreWithTier, ABlockPutWithoutPayloadFindsItBelow) {
+  MemoryTier tier;
+  tier.kept.emplace(key_of(1), payload_of(1, 8, 10'000));
+  ColdStore store(room_for(2), &tier);
+  Spec spec{.n = 1};
+  spec.bytes = 0;
+  const auto record = put(store, spec);
+  ASSERT_TRUE(record);
+  EXPECT_TRUE(record->has_payload);
+  EXPECT_EQ(record->payload_bytes, 0);
+  ASSERT_NE(store.fetch(kOne, at(0, 8), 2), nullptr);
+  EXPECT_EQ(store.record(kOne, at(0, 8))->payload_bytes, 10'000);
+}
+
+TEST(ColdStoreWithTier, AFullOrDamagedTierIsToldAndRamGoesOn) {
+  MemoryTier tier;
+  tier.full = true;
+  ColdStore store(room_for(1) + tokens_cost(8), &tier);
+  ASSERT_TRUE(put(store, {.n = 1}));
+  EXPECT_EQ(store.take_tier_error()->code, ErrorCode::disk_full);
+  EXPECT_FALSE(store.take_tier_error());
+  EXPECT_NE(store.fetch(kOne, at(0, 8), 2), nullptr);
+  tier.full = false;
+  tier.damaged = true;
+  ASSERT_TRUE(put(store, {.begin = 8, .n = 2, .now = 0}));  // not dear enough for RAM
+  EXPECT_EQ(store.record(kOne, at(8, 8))->payload_bytes, 0);
+  EXPECT_EQ(store.fetch(kOne, at(8, 8), 3), nullptr);
+  EXPECT_EQ(store.take_tier_error()->code, ErrorCode::state_damaged);
+  EXPECT_FALSE(store.record(kOne, at(8, 8))->has_payload);
+  EXPECT_EQ(store.usage().dropped_tokens, 8);
+  EXPECT_SOUND(store);
+}
+
+TEST(ColdStoreWithTier, WithoutRoomInRamAPayloadIsReadFromBelowAllTheSame) {
+  MemoryTier tier;
+  tier.kept.emplace(key_of(1), payload_of(1, 8, 10'000));
+  ColdStore store(tokens_cost(8), &tier);
+  Spec spec{.n = 1};
+  spec.bytes = 0;
+  ASSERT_TRUE(put(store, spec));
+  EXPECT_NE(store.fetch(kOne, at(0, 8), 2), nullptr);
+  EXPECT_EQ(store.usage().payload_bytes, 0);
+  EXPECT_SOUND(store);
+}
+
 }  // namespace
 }  // namespace modeld
