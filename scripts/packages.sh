@@ -11,8 +11,8 @@ wanted=
 for purpose; do
   case $purpose in
     build) wanted="$wanted g++ cmake ninja-build ccache git ca-certificates python3 python3-pip unzip pkg-config
-      libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libssl-dev libxxhash-dev libhwy-dev libuchardet-dev libsqlitecpp-dev libsqlite3-dev
-      libgtest-dev librapidcheck-dev libbenchmark-dev" ;;
+      libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libssl-dev libxxhash-dev libhwy-dev libuchardet-dev
+      libsqlitecpp-dev libsqlite3-dev libgtest-dev librapidcheck-dev libbenchmark-dev" ;;
     text) wanted="$wanted bible-kjv bible-kjv-text" ;;
     lint) wanted="$wanted clang-format-19 clang-tidy-19 shellcheck" ;;
     sanitize) wanted="$wanted clang-19 libclang-rt-19-dev" ;;

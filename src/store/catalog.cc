@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/catalog_rows.h"
 #include "store/fault.h"
 
 namespace modeld {
@@ -28,11 +27,13 @@ CREATE TABLE session(
 CREATE TABLE part(
   session INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE, first INTEGER NOT NULL, past INTEGER NOT NULL,
   name TEXT NOT NULL, kind INTEGER NOT NULL, class INTEGER NOT NULL, header INTEGER NOT NULL, text BLOB NOT NULL,
-  tokens BLOB NOT NULL, offsets BLOB NOT NULL, boundaries BLOB NOT NULL, checksum BLOB NOT NULL, PRIMARY KEY(session, first)) STRICT;
+  tokens BLOB NOT NULL, offsets BLOB NOT NULL, boundaries BLOB NOT NULL, checksum BLOB NOT NULL,
+  PRIMARY KEY(session, first)) STRICT;
 CREATE TABLE block(
   session INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE, first INTEGER NOT NULL, past INTEGER NOT NULL,
   segment INTEGER NOT NULL, class INTEGER NOT NULL, origin INTEGER NOT NULL, key BLOB NOT NULL,
-  used INTEGER NOT NULL, fetches INTEGER NOT NULL, meaning BLOB NOT NULL, checksum BLOB NOT NULL, PRIMARY KEY(session, first)) STRICT;
+  used INTEGER NOT NULL, fetches INTEGER NOT NULL, meaning BLOB NOT NULL, checksum BLOB NOT NULL,
+  PRIMARY KEY(session, first)) STRICT;
 CREATE INDEX block_of_key ON block(key);
 CREATE TABLE piece(
   session INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE, piece INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -52,15 +53,6 @@ constexpr const char* kSessionColumns =
     "SELECT id, name, identity, form, created, used, sinks, indexed, turn, "
     "(SELECT coalesce(max(past), 0) FROM part WHERE part.session = session.id) FROM session ";
 
-/// Thrown within this file only: a row is not as it was written.
-struct Changed {
-  std::string_view what;
-};
-
-void require(bool as_written, std::string_view what) {
-  if (!as_written) throw Changed{what};
-}
-
 tl::unexpected<Error> as_error(const SQLite::Exception& problem, const std::string& file) {
   const int code = problem.getErrorCode();
   const std::string what = problem.what();
@@ -77,146 +69,6 @@ tl::unexpected<Error> as_error(const SQLite::Exception& problem, const std::stri
     return fail(ErrorCode::io_failed, fmt::format("{} cannot be read or written: {}.", file, what));
   return fail(ErrorCode::internal, fmt::format("The books of {} do not take a statement: {}.", file, what));
 }
-
-/// Binds 1, 2, … in turn.
-class Bind {
- public:
-  explicit Bind(SQLite::Statement& statement) : statement_(statement) {
-    statement_.reset();
-    statement_.clearBindings();
-  }
-  Bind& number(std::int64_t value) {
-    statement_.bind(++at_, value);
-    return *this;
-  }
-  Bind& text(std::string_view value) {
-    statement_.bind(++at_, std::string(value));
-    return *this;
-  }
-  Bind& bytes(std::span<const std::byte> value) {
-    // No bytes are a blob of length 0, not NULL.
-    static constexpr std::byte kNone{};
-    statement_.bindNoCopy(++at_, value.empty() ? &kNone : value.data(), static_cast<int>(value.size()));
-    return *this;
-  }
-
- private:
-  SQLite::Statement& statement_;
-  int at_ = 0;
-};
-
-using KeyBytes = std::array<std::byte, sizeof(Digest128)>;
-
-KeyBytes key_bytes(const Digest128& key) {
-  KeyBytes bytes;
-  std::memcpy(bytes.data(), &key.high, sizeof key.high);
-  std::memcpy(bytes.data() + sizeof key.high, &key.low, sizeof key.low);
-  return bytes;
-}
-
-Digest128 key_in(const SQLite::Column& column) {
-  Digest128 key;
-  if (column.getBytes() != static_cast<int>(sizeof key)) return key;
-  const auto* from = static_cast<const std::byte*>(column.getBlob());
-  std::memcpy(&key.high, from, sizeof key.high);
-  std::memcpy(&key.low, from + sizeof key.high, sizeof key.low);
-  return key;
-}
-
-template <typename T>
-std::vector<T> values_in(const SQLite::Column& column) {
-  const auto bytes = static_cast<std::size_t>(column.getBytes());
-  std::vector<T> values(bytes / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), column.getBlob(), values.size() * sizeof(T));
-  return values;
-}
-
-StreamRange range_in(SQLite::Statement& row, int first) {
-  return {StreamPos(row.getColumn(first).getInt64()), StreamPos(row.getColumn(first + 1).getInt64())};
-}
-
-template <typename E>
-E enum_in(const SQLite::Column& column) {
-  return static_cast<E>(static_cast<std::uint8_t>(column.getInt()));
-}
-
-std::string to_json(const Identity& identity) {
-  nlohmann::json json = {{"engine", identity.engine},          {"model", identity.model},
-                         {"tokenizer", identity.tokenizer},    {"chat_template", identity.chat_template},
-                         {"adds_bos", identity.adds_bos},      {"adapters", identity.adapters},
-                         {"kv_type", identity.kv_type},        {"rope", identity.rope},
-                         {"calibration", identity.calibration}};
-  return json.dump();
-}
-
-/// An identity that cannot be read is none, which equals no model's.
-Identity identity_in(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  Identity identity;
-  if (!json.is_object()) return identity;
-  const auto read = [&](const char* field, std::string& into) {
-    if (json.contains(field) && json[field].is_string()) into = json[field].get<std::string>();
-  };
-  read("engine", identity.engine);
-  read("model", identity.model);
-  read("tokenizer", identity.tokenizer);
-  read("chat_template", identity.chat_template);
-  read("kv_type", identity.kv_type);
-  read("rope", identity.rope);
-  read("calibration", identity.calibration);
-  identity.adds_bos = json.value("adds_bos", nlohmann::json(false)) == true;
-  for (const nlohmann::json& adapter : json.value("adapters", nlohmann::json::array())) {
-    if (adapter.is_array() && adapter.size() == 2 && adapter[0].is_string() && adapter[1].is_number())
-      identity.adapters.emplace_back(adapter[0].get<std::string>(), adapter[1].get<float>());
-  }
-  return identity;
-}
-
-SessionRow session_in(SQLite::Statement& row) {
-  SessionRow session;
-  session.id = row.getColumn(0).getInt64();
-  session.name = row.getColumn(1).getString();
-  session.identity = identity_in(row.getColumn(2).getString());
-  session.form = row.getColumn(3).getString();
-  session.created = row.getColumn(4).getInt64();
-  session.used = row.getColumn(5).getInt64();
-  session.sinks = row.getColumn(6).getInt64();
-  session.indexed = row.getColumn(7).getInt64();
-  session.turn = static_cast<std::uint64_t>(row.getColumn(8).getInt64());
-  session.tokens = row.getColumn(9).getInt64();
-  return session;
-}
-
-Digest128 checksum_of(std::span<const std::byte> data) { return Hasher().bytes(data).finish(); }
-
-Digest128 checksum_of(const PartRow& part) {
-  return Hasher()
-      .number(static_cast<std::uint64_t>(part.range.begin.get()))
-      .number(static_cast<std::uint64_t>(part.range.end.get()))
-      .text(part.name)
-      .number(static_cast<std::uint64_t>(part.kind))
-      .number(static_cast<std::uint64_t>(part.cls))
-      .number(part.header_bytes)
-      .text(part.text)
-      .values(std::span(part.tokens))
-      .values(std::span(part.offsets))
-      .values(std::span(part.boundaries))
-      .finish();
-}
-
-Digest128 checksum_of(const BlockRow& block) {
-  return Hasher()
-      .number(static_cast<std::uint64_t>(block.range.begin.get()))
-      .number(static_cast<std::uint64_t>(block.range.end.get()))
-      .number(block.segment)
-      .number(static_cast<std::uint64_t>(block.cls))
-      .number(static_cast<std::uint64_t>(block.origin))
-      .digest(block.key)
-      .bytes(block.meaning)
-      .finish();
-}
-
-PayloadRow payload_in(SQLite::Statement& row) { return {key_in(row.getColumn(0)), row.getColumn(1).getInt64()}; }
 
 }  // namespace
 
