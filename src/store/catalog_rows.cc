@@ -30,11 +30,11 @@ StreamRange range_in(SQLite::Statement& row, int first) {
 }
 
 std::string to_json(const Identity& identity) {
-  nlohmann::json json = {{"engine", identity.engine},          {"model", identity.model},
-                         {"tokenizer", identity.tokenizer},    {"chat_template", identity.chat_template},
-                         {"adds_bos", identity.adds_bos},      {"adapters", identity.adapters},
-                         {"kv_type", identity.kv_type},        {"rope", identity.rope},
-                         {"calibration", identity.calibration}};
+  const nlohmann::json json = {{"engine", identity.engine},          {"model", identity.model},
+                               {"tokenizer", identity.tokenizer},    {"chat_template", identity.chat_template},
+                               {"adds_bos", identity.adds_bos},      {"adapters", identity.adapters},
+                               {"kv_type", identity.kv_type},        {"rope", identity.rope},
+                               {"calibration", identity.calibration}};
   return json.dump();
 }
 

@@ -120,6 +120,7 @@ Status State::take_stock(std::int64_t budget_bytes) {
     if (!known.contains(file)) MODELD_TRY_VOID(remove_file(file));
   if (!lost.empty()) {
     std::vector<BlockKey> keys;
+    keys.reserve(lost.size());
     for (const PayloadRow& row : lost) keys.push_back(row.key);
     MODELD_TRY_VOID(catalog_->remove_payloads(keys));
   }
@@ -191,6 +192,7 @@ Status State::make_room(std::int64_t bytes) {
 Status State::forget_payloads(std::span<const PayloadRow> payloads) {
   if (payloads.empty()) return {};
   std::vector<BlockKey> keys;
+  keys.reserve(payloads.size());
   for (const PayloadRow& row : payloads) keys.push_back(row.key);
   MODELD_TRY_VOID(catalog_->remove_payloads(keys));
   for (const BlockKey& key : keys) {
@@ -303,6 +305,7 @@ Status State::add_parts(std::int64_t session, std::span<const PartRow> parts) {
 Status State::commit(const Progress& progress) {
   const std::filesystem::path index = index_path(progress.session);
   std::vector<std::filesystem::path> paths;
+  paths.reserve(fresh_.size() + 1);
   for (const PayloadRow& row : fresh_) paths.push_back(kv_path(row.key));
   std::vector<PieceRow> pieces;
   if (!progress.pieces.empty()) {
