@@ -233,4 +233,10 @@ double LexicalIndex::most(std::string_view question) const {
   return most;
 }
 
+double LexicalIndex::covered(std::string_view question, std::span<const double> scores) const {
+  const auto best = std::max_element(scores.begin(), scores.end());
+  const double all = most(question);
+  return best == scores.end() || all == 0.0 ? 0.0 : *best / all;
+}
+
 }  // namespace modeld

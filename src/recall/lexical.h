@@ -32,6 +32,8 @@ class LexicalIndex {
   [[nodiscard]] std::vector<double> score(std::string_view question) const;
   /// What a block of mean length would score that holds each word of the question once, those that no block holds, too.
   [[nodiscard]] double most(std::string_view question) const;
+  /// How much of that the best of score(question)'s `scores` has; 0 where there is nothing to score.
+  [[nodiscard]] double covered(std::string_view question, std::span<const double> scores) const;
   /// The blocks that hold a term of lexical_terms(), ascending.
   [[nodiscard]] std::vector<std::size_t> holders(std::string_view term) const;
   /// What a term that `holders` blocks hold weighs: its squared idf; 0 where more than half of all hold it.

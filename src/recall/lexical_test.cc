@@ -127,6 +127,11 @@ TEST(LexicalIndex, MostIsWhatABlockOfMeanLengthWithEachWordOnceWouldScore) {
   // A word that no block holds weighs most of all; one that all hold nothing.
   EXPECT_DOUBLE_EQ(index.most("heron zebra"), index.most("heron") + index.weight(0));
   EXPECT_EQ(index.most("the"), 0.0);
+  const auto covered = [&](std::string_view question) { return index.covered(question, index.score(question)); };
+  EXPECT_DOUBLE_EQ(covered("heron waits"), 1.0);
+  EXPECT_DOUBLE_EQ(covered("heron zebra"), index.most("heron") / index.most("heron zebra"));
+  EXPECT_EQ(covered("the"), 0.0);
+  EXPECT_EQ(LexicalIndex().covered("heron", {}), 0.0);
   EXPECT_EQ(index.most(""), 0.0);
 }
 

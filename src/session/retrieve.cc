@@ -108,10 +108,9 @@ Ranked SessionImpl::rank(const Search& search, std::string_view words) const {
   }
   ranked.lists.push_back(sum_of_heads(by_head));
   ranked.lists.push_back(lexical_.score(words));
+  const double covered = lexical_.covered(words, ranked.lists.back());
   if (!search.meaning.empty()) ranked.lists.push_back(search.meaning);
-  const double most = lexical_.most(words);
-  const double best = *std::max_element(ranked.lists[1].begin(), ranked.lists[1].end());
-  ranked.fused = fuse_ranks(ranked.lists, most > 0.0 ? best / most : 0.0);
+  ranked.fused = fuse_ranks(ranked.lists, covered);
   return ranked;
 }
 

@@ -100,6 +100,31 @@ TEST(Session, ExactModeRefusesOverflowWithBothCounts) {
   EXPECT_GE(answer.error().numbers.size(), 2U);
 }
 
+TEST(Session, ATextWithinTheSinksHasNoBlocksAndIsAnsweredInEveryMode) {
+  for (const ContextMode mode : {ContextMode::exact, ContextMode::auto_, ContextMode::focus}) {
+    World world;
+    world.text = "The gate code is 4711.";
+    world.calibration.reading.sinks = 64;
+    SessionSettings settings = World::settings();
+    settings.context = mode;
+    const auto session = world.open_with_text(settings);
+    ASSERT_NE(session, nullptr);
+    Question question;
+    question.text = "What is the gate code?";
+    const Answer answer = must(session->ask(question));
+    EXPECT_TRUE(answer.retrieved.empty());
+    EXPECT_EQ(answer.attended_tokens, answer.prompt_tokens);
+    const auto passages = session->retrieve(question, 4);
+    ASSERT_TRUE(passages) << to_text(passages.error());
+    EXPECT_TRUE(passages->empty());
+    const auto rankings = session->compare_selectors(question, 4);
+    ASSERT_TRUE(rankings) << to_text(rankings.error());
+    for (const SelectorRanking& ranking : *rankings) EXPECT_TRUE(ranking.blocks.empty()) << ranking.selector;
+    EXPECT_TRUE(session->blocks().empty());
+    EXPECT_EQ(session->check_integrity(), "");
+  }
+}
+
 TEST(Session, ALongQuestionTurnsExactIntoExtendedAndNothingIsCut) {
   World world(5'500, 2);
   const auto session = world.open_with_text(World::settings());
