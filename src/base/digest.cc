@@ -71,6 +71,8 @@ Digest128 Hasher::finish() const {
   return Digest128{h.high64, h.low64};
 }
 
+Digest128 digest_of(std::span<const std::byte> data) { return Hasher().bytes(data).finish(); }
+
 Digest256 sha256(std::span<const std::byte> data) {
   Sha256 hash;
   hash.update(data.data(), data.size());

@@ -46,6 +46,8 @@ class Hasher {
   void* state_;  // XXH3_state_t*
 };
 
+Digest128 digest_of(std::span<const std::byte> data);
+
 struct Digest256 {
   std::array<std::uint8_t, 32> bytes{};
   friend auto operator<=>(const Digest256&, const Digest256&) = default;

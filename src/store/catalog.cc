@@ -18,8 +18,6 @@ constexpr int kVersion = 1;
 // tells a broken page, not a bit of a text that flipped. `extra` are payloads that a session keeps beside its blocks,
 // one a slot.
 constexpr const char* kSchema = R"(
-CREATE TABLE owner(epoch INTEGER NOT NULL) STRICT;
-INSERT INTO owner VALUES(0);
 CREATE TABLE session(
   id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, form TEXT NOT NULL,
   created INTEGER NOT NULL, used INTEGER NOT NULL, sinks INTEGER NOT NULL DEFAULT 0,
@@ -179,12 +177,6 @@ Result<std::unique_ptr<Catalog>> Catalog::open(const std::filesystem::path& file
   }
 }
 
-Result<std::int64_t> Catalog::next_epoch() {
-  MODELD_TRY_VOID(impl_->atomically([&] { impl_->db.exec("UPDATE owner SET epoch = epoch + 1"); }));
-  return impl_->guarded(
-      [&]() -> Result<std::int64_t> { return impl_->db.execAndGet("SELECT epoch FROM owner").getInt64(); });
-}
-
 Result<std::vector<SessionRow>> Catalog::sessions() const {
   const std::string sql = std::string(kSessionColumns) + "ORDER BY used DESC, id DESC";
   return impl_->all<SessionRow>(sql.c_str(), std::nullopt, session_in);
@@ -200,11 +192,16 @@ Result<SessionRow> Catalog::session(std::string_view name) const {
   });
 }
 
-Result<SessionRow> Catalog::add_session(std::string_view name, const Identity& identity, std::string_view form,
-                                        std::int64_t now) {
+Status Catalog::check_free(std::string_view name) const {
   const auto there = session(name);
   if (there) return fail(ErrorCode::session_exists, fmt::format("There is a session \"{}\" already.", name));
   if (there.error().code != ErrorCode::session_missing) return tl::unexpected(there.error());
+  return {};
+}
+
+Result<SessionRow> Catalog::add_session(std::string_view name, const Identity& identity, std::string_view form,
+                                        std::int64_t now) {
+  MODELD_TRY_VOID(check_free(name));
   MODELD_TRY_VOID(impl_->atomically([&] {
     SQLite::Statement insert(impl_->db,
                              "INSERT INTO session(name, identity, form, created, used) VALUES(?, ?, ?, ?, ?)");
@@ -215,9 +212,7 @@ Result<SessionRow> Catalog::add_session(std::string_view name, const Identity& i
 }
 
 Result<SessionRow> Catalog::copy_session(const SessionRow& from, std::string_view name, std::int64_t now) {
-  const auto there = session(name);
-  if (there) return fail(ErrorCode::session_exists, fmt::format("There is a session \"{}\" already.", name));
-  if (there.error().code != ErrorCode::session_missing) return tl::unexpected(there.error());
+  MODELD_TRY_VOID(check_free(name));
   MODELD_TRY_VOID(impl_->atomically([&] {
     SQLite::Statement insert(impl_->db,
                              "INSERT INTO session(name, identity, form, created, used, sinks, indexed, turn) "
@@ -325,7 +320,7 @@ Result<std::vector<std::byte>> Catalog::tail(std::int64_t session) const {
   MODELD_TRY(std::vector<Tail> tails,
              impl_->all<Tail>("SELECT keys, checksum FROM tail WHERE session = ?", session, [](SQLite::Statement& row) {
                Tail tail = values_in<std::byte>(row.getColumn(0));
-               require(key_in(row.getColumn(1)) == checksum_of(tail), "a recall index");
+               require(key_in(row.getColumn(1)) == digest_of(tail), "a recall index");
                return tail;
              }));
   return tails.empty() ? Tail() : std::move(tails.front());
@@ -343,7 +338,7 @@ Status Catalog::add_progress(const Progress& progress) {
       Bind(piece).number(progress.session).number(row.piece).number(row.bytes).bytes(checksum);
       piece.exec();
     }
-    const KeyBytes checksum = key_bytes(checksum_of(progress.tail));
+    const KeyBytes checksum = key_bytes(digest_of(progress.tail));
     SQLite::Statement tail(impl_->db, "INSERT OR REPLACE INTO tail VALUES(?, ?, ?)");
     Bind(tail).number(progress.session).bytes(progress.tail).bytes(checksum);
     tail.exec();
@@ -395,13 +390,6 @@ Status Catalog::set_extra(std::int64_t session, std::int64_t slot, const Payload
 
 Result<std::vector<PayloadRow>> Catalog::payloads() const {
   return impl_->all<PayloadRow>("SELECT key, bytes FROM payload", std::nullopt, payload_in);
-}
-
-Status Catalog::add_payloads(std::span<const PayloadRow> payloads) {
-  return impl_->atomically([&] {
-    SQLite::Statement insert(impl_->db, kAddPayload);
-    for (const PayloadRow& payload : payloads) impl_->add_payload(insert, payload);
-  });
 }
 
 Status Catalog::remove_payloads(std::span<const BlockKey> keys) {

@@ -92,9 +92,6 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  /// Counts up with every owner of the directory.
-  Result<std::int64_t> next_epoch();
-
   // ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Result<std::vector<SessionRow>> sessions() const;
@@ -137,7 +134,6 @@ class Catalog {
   // ── payloads ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Result<std::vector<PayloadRow>> payloads() const;
-  Status add_payloads(std::span<const PayloadRow> payloads);
   Status remove_payloads(std::span<const BlockKey> keys);
   /// A payload that a session keeps beside its blocks; the one that had the slot before is its no more.
   Status set_extra(std::int64_t session, std::int64_t slot, const PayloadRow& payload);
@@ -155,6 +151,7 @@ class Catalog {
  private:
   struct Impl;
   explicit Catalog(std::unique_ptr<Impl> impl);
+  [[nodiscard]] Status check_free(std::string_view name) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -76,8 +76,6 @@ SessionRow session_in(SQLite::Statement& row) {
   return session;
 }
 
-Digest128 checksum_of(std::span<const std::byte> data) { return Hasher().bytes(data).finish(); }
-
 Digest128 checksum_of(const PartRow& part) {
   return Hasher()
       .number(static_cast<std::uint64_t>(part.range.begin.get()))

@@ -71,7 +71,6 @@ StreamRange range_in(SQLite::Statement& row, int first);
 std::string to_json(const Identity& identity);
 Identity identity_in(const std::string& text);
 SessionRow session_in(SQLite::Statement& row);
-Digest128 checksum_of(std::span<const std::byte> data);
 Digest128 checksum_of(const PartRow& part);
 Digest128 checksum_of(const BlockRow& block);
 PayloadRow payload_in(SQLite::Statement& row);

@@ -38,8 +38,6 @@ struct Raw {
 static_assert(std::has_unique_object_representations_v<Raw> && sizeof(Raw) == kKvHeaderBytes);
 constexpr std::size_t kChecked = offsetof(Raw, head_high);
 
-Digest128 digest_of(std::span<const std::byte> data) { return Hasher().bytes(data).finish(); }
-
 tl::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::state_damaged, fmt::format("A file of parked KV {}.", what));
 }

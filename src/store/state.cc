@@ -73,8 +73,6 @@ std::int64_t bytes_of(const BlockRow& block) {
   return static_cast<std::int64_t>(sizeof(BlockRow) + block.meaning.size());
 }
 
-Digest128 checksum_of(std::span<const std::byte> piece) { return Hasher().bytes(piece).finish(); }
-
 }  // namespace
 
 State::State(std::filesystem::path directory, FileHandle lock, std::unique_ptr<Catalog> catalog)
@@ -98,32 +96,24 @@ Result<std::unique_ptr<State>> State::open(const std::filesystem::path& director
 }
 
 Status State::take_stock(std::int64_t budget_bytes) {
-  MODELD_TRY(const std::int64_t epoch, catalog_->next_epoch());
-  static_cast<void>(epoch);
   MODELD_TRY(const std::vector<PayloadRow> named, catalog_->payloads());
   std::set<std::filesystem::path> known;
-  std::vector<PayloadRow> lost;
+  std::vector<BlockKey> lost;
   for (const PayloadRow& row : named) {
     const std::filesystem::path path = kv_path(row.key);
-    known.insert(path);
     if (size_or_none(path) != row.bytes) {
-      lost.push_back(row);
+      lost.push_back(row.key);
       continue;
     }
+    known.insert(path);
     payloads_.emplace(row.key, row.bytes);
     usage_.payload_bytes += row.bytes;
   }
   // What an owner that was killed had written and not named, and what is no payload any more.
-  for (const PayloadRow& row : lost) known.erase(kv_path(row.key));
   MODELD_TRY(const std::vector<std::filesystem::path> files, files_in(directory_ / "kv"));
   for (const std::filesystem::path& file : files)
     if (!known.contains(file)) MODELD_TRY_VOID(remove_file(file));
-  if (!lost.empty()) {
-    std::vector<BlockKey> keys;
-    keys.reserve(lost.size());
-    for (const PayloadRow& row : lost) keys.push_back(row.key);
-    MODELD_TRY_VOID(catalog_->remove_payloads(keys));
-  }
+  if (!lost.empty()) MODELD_TRY_VOID(catalog_->remove_payloads(lost));
   MODELD_TRY(const std::vector<SessionRow> sessions, catalog_->sessions());
   std::set<std::filesystem::path> indexes;
   for (const SessionRow& session : sessions) indexes.insert(index_path(session.id));
@@ -318,8 +308,8 @@ Status State::commit(const Progress& progress) {
     paths.push_back(index);
     for (std::int64_t at = 0; at < std::ssize(progress.pieces); at += progress.piece_bytes) {
       pieces.push_back({progress.first_piece + at / progress.piece_bytes, progress.piece_bytes,
-                        checksum_of(progress.pieces.subspan(static_cast<std::size_t>(at),
-                                                            static_cast<std::size_t>(progress.piece_bytes)))});
+                        digest_of(progress.pieces.subspan(static_cast<std::size_t>(at),
+                                                          static_cast<std::size_t>(progress.piece_bytes)))});
     }
   }
   std::int64_t row_bytes = std::ssize(progress.tail);
@@ -376,7 +366,7 @@ Result<std::vector<std::byte>> State::read_index(const SessionRow& session) cons
     keys.resize(offset + static_cast<std::size_t>(rows[i].bytes));
     const auto piece = std::span(keys).subspan(offset);
     MODELD_TRY_VOID(read_file(index_path(session.id), offset, piece));
-    if (rows[i].checksum != checksum_of(piece)) return changed(i);
+    if (rows[i].checksum != digest_of(piece)) return changed(i);
   }
   MODELD_TRY(const std::vector<std::byte> tail, catalog_->tail(session.id));
   keys.insert(keys.end(), tail.begin(), tail.end());
