@@ -43,6 +43,16 @@ CLI::Validator number_between(double low, double high) {
   });
 }
 
+CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::int64_t& value,
+                       const std::string& description) {
+  return command
+      .add_option_function<std::uint64_t>(
+          name, [&value](const std::uint64_t& bytes) { value = static_cast<std::int64_t>(bytes); }, description)
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 60).description(""))
+      ->type_name("BYTES");
+}
+
 void add_model_flag(CLI::App& command, ModelChoice& choice) {
   command.add_option("--model", choice.model, "The model, a GGUF file")->required()->type_name("FILE");
 }
@@ -57,15 +67,9 @@ void add_memory_flags(CLI::App& command, ModelChoice& choice) {
   const std::map<std::string, KvType> types = {{"f16", KvType::f16}, {"q8_0", KvType::q8_0}, {"q4_0", KvType::q4_0}};
   add_choice(command, "--kv-type", choice.kv_type, types, "Number format of the KV: f16, q8_0 or q4_0 (default f16)")
       ->type_name("TYPE");
-  command
-      .add_option_function<std::uint64_t>(
-          "--host-budget",
-          [&choice](const std::uint64_t& bytes) { choice.host_budget = static_cast<std::int64_t>(bytes); },
-          "Host memory for parked KV, its index and the tokens, e.g. 800M or 4G (default: a quarter of the host's "
-          "memory)")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 60).description(""))
-      ->type_name("BYTES");
+  add_bytes(command, "--host-budget", choice.host_budget,
+            "Host memory for parked KV, its index and the tokens, e.g. 800M or 4G (default: a quarter of the host's "
+            "memory)");
 }
 
 void add_embedder_flag(CLI::App& command, ModelChoice& choice) {

@@ -14,6 +14,7 @@
 #include "cli/exit.h"
 #include "cli/interrupt.h"
 #include "cli/report.h"
+#include "cli/state_choice.h"
 #include "cli/terminal.h"
 #include "cli/text_size.h"
 #include "plan/reading.h"
@@ -38,6 +39,9 @@ struct AskOptions {
   bool quiet = false;
   std::string question;
   std::filesystem::path questions_file;
+  /// The session that goes on or begins; empty: one that ends with this run.
+  std::string session;
+  StateChoice state;
 };
 
 // The longest block that the stream is cut into.
@@ -118,11 +122,12 @@ class AskRun {
   void tell_state() {
     if (!session_ || !store_) return;
     const StoreUsage usage = store_->usage();
-    display_.note(
-        fmt::format("Stopped. {} of {} tokens had been computed and parked ({}). They live in this process only: "
-                    "asking again starts over.",
-                    count_text(usage.cold_tokens + usage.dropped_tokens), count_text(session_->stream_tokens()),
-                    bytes_text(usage.used_bytes())));
+    display_.note(fmt::format(
+        "Stopped. {} of {} tokens had been computed and parked ({}). {}",
+        count_text(usage.cold_tokens + usage.dropped_tokens), count_text(session_->stream_tokens()),
+        bytes_text(usage.used_bytes()),
+        state_ ? fmt::format("Session \"{}\" goes on from the last of them that are on disk.", options_.session)
+               : "They live in this process only: asking again starts over."));
   }
 
   Status prepare() {
@@ -136,6 +141,7 @@ class AskRun {
                   {{"answer_tokens", options_.answer_tokens},
                    {"answer_tokens_max", most},
                    {"hot_tokens", model_.budget.hot_tokens}});
+    MODELD_TRY_VOID(open_state());
     MODELD_TRY(const std::vector<TextPart> parts, read_text(model_.description.geometry, model_.budget));
     MODELD_TRY_VOID(open_model(invocation_.engine, options_.choice, model_, display_));
     interruptible_ = std::make_unique<InterruptibleEngine>(*model_.engine);
@@ -145,13 +151,33 @@ class AskRun {
     if (!many()) MODELD_TRY_VOID(tell_pass(question_of(questions_.front())));
     MODELD_TRY_VOID(session_->ingest(display_.sink(), &interrupt_flag()));
     display_.finish();
+    tell_storage();
     return {};
+  }
+
+  Status open_state() {
+    if (options_.session.empty()) return {};
+    MODELD_TRY_VOID(check_session_name(options_.session));
+    MODELD_TRY(state_, modeld::open_state(options_.state));
+    const bool text = !options_.files.empty() || !options_.pins.empty();
+    if (const auto there = state_->books().session(options_.session); there || text) return {};
+    return fail(ErrorCode::session_missing,
+                fmt::format("There is no session \"{}\" yet. Begin it with a text: --file.", options_.session));
+  }
+
+  // What could not be kept is told also to those who want no notes.
+  void tell_storage() {
+    const std::optional<Error> error = session_->take_storage_error();
+    if (!error) return;
+    display_.finish();
+    fmt::print(stderr, "modeld: {}: {}\n", code_name(error->code), error->message);
   }
 
   // Says what the text will take before it is read, and refuses what cannot fit whatever is dropped.
   Result<std::vector<TextPart>> read_text(const ModelGeometry& geometry, const Budget& budget) {
     std::vector<std::filesystem::path> paths = options_.pins;
     paths.insert(paths.end(), options_.files.begin(), options_.files.end());
+    if (paths.empty()) return std::vector<TextPart>();
     MODELD_TRY(const std::uint64_t bytes, text_bytes(paths, &interrupt_flag()));
     const TextEstimate estimate = estimate_text(bytes, geometry, budget, options_.choice.threads);
     if (bytes >= kAnnounceBytes) display_.note(estimate_text_line(estimate, budget));
@@ -173,7 +199,7 @@ class AskRun {
   }
 
   Status open_session(const std::vector<TextPart>& parts) {
-    store_ = std::make_unique<ColdStore>(model_.budget.cold_bytes);
+    store_ = std::make_unique<ColdStore>(model_.budget.cold_bytes, state_.get());
     SessionSettings settings;
     settings.context = options_.context;
     settings.hot_tokens = model_.budget.hot_tokens;
@@ -182,8 +208,18 @@ class AskRun {
     settings.threads = options_.choice.threads;
     settings.embedder = model_.embedder.get();
     settings.follow = options_.follow;
+    settings.state = state_.get();
+    settings.name = options_.session;
     MODELD_TRY(session_, Session::create(*model_.engine, *store_, calibration_, settings));
-    MODELD_TRY_VOID(session_->append(parts, &interrupt_flag()));
+    tell_storage();
+    // What a session has is not given to it again.
+    std::vector<TextPart> fresh;
+    std::copy_if(parts.begin(), parts.end(), std::back_inserter(fresh),
+                 [&](const TextPart& part) { return !session_->has(part); });
+    if (fresh.size() < parts.size())
+      display_.note(
+          fmt::format("{} of {} texts are in the session already.", parts.size() - fresh.size(), parts.size()));
+    if (!fresh.empty()) MODELD_TRY_VOID(session_->append(fresh, &interrupt_flag()));
     MODELD_TRY(const IngestPlan plan, session_->plan());
     std::string line =
         plan.exact ? fmt::format("{} tokens, exact mode: all of it is attended; {} of KV",
@@ -191,8 +227,10 @@ class AskRun {
                    : fmt::format("{} tokens in {} blocks, extended mode: {} of KV and {} of index; {} tokens stay hot",
                                  count_text(plan.stream_tokens), count_text(plan.blocks), bytes_text(plan.kv_bytes),
                                  bytes_text(plan.index_bytes), count_text(model_.budget.hot_tokens));
+    if (plan.done_tokens > 0) line += fmt::format("; {} have been computed before", count_text(plan.done_tokens));
     // Nothing is known of this machine's speed yet before the first text that it reads.
-    const double rough = rough_seconds(plan.stream_tokens, model_.description.geometry, options_.choice.threads);
+    const double rough =
+        rough_seconds(plan.stream_tokens - plan.done_tokens, model_.description.geometry, options_.choice.threads);
     line += plan.predicted_seconds > 0.0 ? fmt::format("; about {}", duration_text(plan.predicted_seconds))
                                          : fmt::format("; very roughly {}", duration_text(rough));
     display_.note(line + ".");
@@ -243,6 +281,7 @@ class AskRun {
       fmt::print("\n\n{}", answer_report(answer));
     }
     std::fflush(stdout);
+    tell_storage();
     return {};
   }
 
@@ -265,10 +304,11 @@ class AskRun {
   ProgressDisplay display_;
   bool json_;
   std::vector<std::string> questions_;
-  // Torn down from the last to the first: session, store, calibration, engine.
+  // Torn down from the last to the first: session, store, state, calibration, engine.
   ReadyModel model_;
   std::unique_ptr<InterruptibleEngine> interruptible_;
   Calibration calibration_;
+  std::unique_ptr<State> state_;
   std::unique_ptr<ColdStore> store_;
   std::unique_ptr<Session> session_;
 };
@@ -316,6 +356,11 @@ Command add_ask(CLI::App& app) {
                     "For questions about the whole text (how often, which most, a summary): reads all of it part by "
                     "part, asks each part, and answers from the partial answers. Costs a pass over the whole text for "
                     "each question");
+  command
+      ->add_option("--session", options->session,
+                   "Go on with the session of this name, or begin it: its text need not be given or computed again")
+      ->type_name("NAME");
+  add_state_flags(*command, options->state);
   add_sampling_flags(*command, *options);
   add_threads_flag(*command, options->choice);
   command
@@ -326,10 +371,10 @@ Command add_ask(CLI::App& app) {
   command->add_flag("--quiet", options->quiet, "No progress and no notes on stderr");
   command->add_option("question", options->question, "The question, in quotes");
   return {command, [options](const Invocation& invocation) {
-            if (options->files.empty() && options->pins.empty())
+            if (options->files.empty() && options->pins.empty() && options->session.empty())
               return end_with({ErrorCode::bad_argument,
                                "There is no text to ask about. Name it with --file (or - for standard "
-                               "input).",
+                               "input), or a session with --session.",
                                {}},
                               options->json);
             return AskRun(*options, invocation).run();

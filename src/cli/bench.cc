@@ -30,7 +30,7 @@ Status bench(BenchChoice& options, const Invocation& invocation, ProgressDisplay
   MODELD_TRY(const Calibration calibration, ready_calibration(*model.engine, options.choice, display));
   options.bench.hot_tokens = model.budget.hot_tokens;
   options.bench.kv_type = options.choice.kv_type;
-  options.bench.cold_bytes = options.choice.host_budget.value_or(0);
+  options.bench.cold_bytes = options.choice.host_budget;
   options.bench.threads = options.choice.threads;
   options.bench.command = invocation.command_line;
   const OpenEngine open_engine = [&] { return invocation.engine.open(options.choice.model, {}, &interrupt_flag()); };

@@ -33,6 +33,7 @@ Command add_demo(CLI::App& app);
 Command add_eval(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_requantize(CLI::App& app);
+Command add_sessions(CLI::App& app);
 
 // What a number must be, said in words where it is not.
 CLI::Validator whole_number(std::int64_t low, std::int64_t high);
@@ -54,6 +55,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
   };
   return command.add_option_function<std::string>(name, choose, description);
 }
+
+/// An option that is a number of bytes, such as 800M or 4G; `value` stays as it is where it is not given.
+CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::int64_t& value, const std::string& description);
 
 // Arguments that several commands have.
 void add_model_flag(CLI::App& command, ModelChoice& choice);

@@ -28,7 +28,7 @@ Status demo(DemoChoice& options, const Invocation& invocation, ProgressDisplay& 
   MODELD_TRY(const Calibration calibration, ready_calibration(*model.engine, options.choice, display));
   options.demo.hot_tokens = model.budget.hot_tokens;
   options.demo.kv_type = options.choice.kv_type;
-  options.demo.cold_bytes = options.choice.host_budget.value_or(0);
+  options.demo.cold_bytes = options.choice.host_budget;
   options.demo.threads = options.choice.threads;
   options.demo.embedder = model.embedder.get();
   options.demo.command = invocation.command_line;

@@ -83,8 +83,8 @@ int run(int argc, char** argv) {
       "  modeld describe MODEL.gguf\n"
       "  modeld ask --model MODEL.gguf --file TEXT \"What is the access code?\"\n"
       "Each command has its own --help.");
-  const std::vector<Command> commands = {add_ask(app),  add_describe(app), add_calibrate(app), add_demo(app),
-                                         add_eval(app), add_bench(app),    add_requantize(app)};
+  const std::vector<Command> commands = {add_ask(app),  add_describe(app), add_calibrate(app),  add_demo(app),
+                                         add_eval(app), add_bench(app),    add_requantize(app), add_sessions(app)};
   const bool known = argc < 2 || argv[1][0] == '-' ||
                      std::any_of(
                          commands.begin(), commands.end(),

@@ -31,7 +31,7 @@ Result<Budget> budget_for(const ModelDescription& description, const ModelChoice
   request.host = description.host();
   request.compute_bytes = description.compute_bytes;
   request.hot_tokens = choice.hot_tokens;
-  request.cold_bytes = choice.host_budget;
+  if (choice.host_budget > 0) request.cold_bytes = choice.host_budget;
   return derive_budget(request);
 }
 

@@ -24,7 +24,8 @@ struct ModelChoice {
   std::filesystem::path model;
   KvType kv_type = KvType::f16;
   std::optional<std::int32_t> hot_tokens;
-  std::optional<std::int64_t> host_budget;
+  /// 0: as derive_budget() has it.
+  std::int64_t host_budget = 0;
   std::int32_t threads = 0;
   /// A sentence embedder to select by meaning, too; empty: none.
   std::filesystem::path embedder;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -59,7 +60,6 @@ const std::uint16_t* KeyIndex::tile_scales(std::size_t head, std::int64_t t) con
 }
 
 void KeyIndex::reserve(std::int64_t tokens) {
-  constexpr std::int64_t kPieceTokens = kPieceTiles * kTile;
   for (auto& pieces : pieces_) {
     while (std::ssize(pieces) * kPieceTokens < tokens) {
       pieces.push_back({std::vector<std::int8_t>(as_size(kPieceTokens * key_dim_)),
@@ -118,7 +118,6 @@ void KeyIndex::truncate(StreamPos begin) {
   MODELD_CHECK(begin.get() >= 0);
   if (begin.get() >= tokens_) return;
   const std::int64_t kept = begin.get();
-  constexpr std::int64_t kPieceTokens = kPieceTiles * kTile;
   for (auto& pieces : pieces_) {
     pieces.resize(as_size((kept + kPieceTokens - 1) / kPieceTokens));
     if (kept % kPieceTokens == 0) continue;
@@ -134,6 +133,50 @@ void KeyIndex::truncate(StreamPos begin) {
     std::fill(last.keys.begin() + (cut_tile + 1) * kTile * key_dim_, last.keys.end(), std::int8_t{0});
   }
   tokens_ = kept;
+}
+
+void KeyIndex::write_tiles(std::int64_t p, std::int64_t tiles, std::vector<std::byte>& out) const {
+  const auto add = [&out](std::span<const std::byte> bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
+  for (const auto& pieces : pieces_) {
+    const Piece& piece = pieces[as_size(p)];
+    add(std::as_bytes(std::span(piece.keys).first(as_size(tiles * kTile * key_dim_))));
+    add(std::as_bytes(std::span(piece.scales).first(as_size(tiles * kTile))));
+  }
+}
+
+std::vector<std::byte> KeyIndex::pieces(std::int64_t first) const {
+  std::vector<std::byte> out;
+  for (std::int64_t p = first; (p + 1) * kPieceTokens <= tokens_; ++p) write_tiles(p, kPieceTiles, out);
+  return out;
+}
+
+std::vector<std::byte> KeyIndex::tail() const {
+  std::vector<std::byte> out;
+  const std::int64_t left = tokens_ % kPieceTokens;
+  if (left > 0) write_tiles(tokens_ / kPieceTokens, (left + kTile - 1) / kTile, out);
+  return out;
+}
+
+bool KeyIndex::load(std::span<const std::byte> bytes, std::int64_t tokens) {
+  if (tokens < 0) return false;
+  const std::int64_t tiles = (tokens + kTile - 1) / kTile;
+  if (std::ssize(bytes) != tiles * kTile * bytes_per_token()) return false;
+  for (auto& pieces : pieces_) pieces.clear();
+  tokens_ = tokens;
+  reserve(tokens);
+  const auto take = [&bytes](auto& values, std::int64_t count) {
+    const std::size_t size = as_size(count) * sizeof values[0];
+    std::memcpy(values.data(), bytes.data(), size);
+    bytes = bytes.subspan(size);
+  };
+  for (std::int64_t p = 0; p * kPieceTiles < tiles; ++p) {
+    const std::int64_t in_piece = std::min(kPieceTiles, tiles - p * kPieceTiles);
+    for (auto& pieces : pieces_) {
+      take(pieces[as_size(p)].keys, in_piece * kTile * key_dim_);
+      take(pieces[as_size(p)].scales, in_piece * kTile);
+    }
+  }
+  return true;
 }
 
 std::vector<float> KeyIndex::keys(std::size_t head, StreamRange range) const {

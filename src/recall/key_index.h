@@ -9,6 +9,7 @@
 // Thread: const calls may run side by side; append and truncate need exclusive use.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,6 +41,18 @@ class KeyIndex {
   /// Forgets tokens from `begin` on.
   void truncate(StreamPos begin);
 
+  // As bytes, to be stored: whole pieces of kPieceTokens tokens, which never change once they are full, and the tiles
+  // of a last one that is not.
+  static constexpr std::int64_t kPieceTokens = 512;
+  [[nodiscard]] std::int64_t piece_bytes() const { return kPieceTokens * bytes_per_token(); }
+  /// The full pieces from `first` on.
+  [[nodiscard]] std::vector<std::byte> pieces(std::int64_t first) const;
+  /// What follows the full pieces.
+  [[nodiscard]] std::vector<std::byte> tail() const;
+  /// Replaces what is here by what pieces(0) and tail(), one after the other, gave of `tokens` tokens. False, and
+  /// nothing changed, for bytes of another length.
+  [[nodiscard]] bool load(std::span<const std::byte> bytes, std::int64_t tokens);
+
   /// The keys of a range for kv_heads()[head], back as f32: range.size() × key_dim.
   [[nodiscard]] std::vector<float> keys(std::size_t head, StreamRange range) const;
 
@@ -52,7 +65,7 @@ class KeyIndex {
   std::vector<KvHeadRef> kv_heads_;
   std::int32_t key_dim_;
   std::int64_t tokens_ = 0;
-  static constexpr std::int64_t kPieceTiles = 32;
+  static constexpr std::int64_t kPieceTiles = kPieceTokens / kTile;
   struct Piece {
     std::vector<std::int8_t> keys;
     std::vector<std::uint16_t> scales;
@@ -61,6 +74,8 @@ class KeyIndex {
 
   /// Pieces for `tokens` tokens.
   void reserve(std::int64_t tokens);
+  /// The first tiles of piece `p`, head by head: keys, then scales.
+  void write_tiles(std::int64_t p, std::int64_t tiles, std::vector<std::byte>& out) const;
   void put(std::size_t head, std::int64_t token, const float* key);
 };
 

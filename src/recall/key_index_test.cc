@@ -151,5 +151,49 @@ TEST(KeyIndex, TakesKeysOfAnySizeAndBrokenNumbers) {
   EXPECT_NEAR(back[15], 2.0F, 2.0F / 127.0F);
 }
 
+RC_GTEST_PROP(KeyIndexProperty, StoredAsPiecesAndTailAndLoadedItIsTheSameIndex, ()) {
+  constexpr std::size_t kHeads = 3;
+  constexpr std::int32_t kDim = 8;
+  const auto first = *rc::gen::inRange<std::size_t>(0, 1300);
+  const auto more = *rc::gen::inRange<std::size_t>(0, 700);
+  KeyIndex index(heads(kHeads), kDim);
+  const auto add = [](KeyIndex& to, std::size_t count, std::uint32_t seed) {
+    const Rows rows = Rows::random(kHeads, kDim, count, seed);
+    to.append(rows.by_head, static_cast<std::int32_t>(count));
+  };
+  add(index, first, 1);
+  // Full pieces are written once, while the index grows: what is written later is only what is new.
+  std::vector<std::byte> stored = index.pieces(0);
+  add(index, more, 2);
+  const std::vector<std::byte> rest = index.pieces(static_cast<std::int64_t>(first) / KeyIndex::kPieceTokens);
+  stored.insert(stored.end(), rest.begin(), rest.end());
+  RC_ASSERT(stored.size() % static_cast<std::size_t>(index.piece_bytes()) == 0U);
+  const std::vector<std::byte> tail = index.tail();
+  stored.insert(stored.end(), tail.begin(), tail.end());
+
+  KeyIndex loaded(heads(kHeads), kDim);
+  add(loaded, 5, 3);
+  RC_ASSERT(loaded.load(stored, index.tokens()));
+  RC_ASSERT(loaded.tokens() == index.tokens());
+  const StreamRange all{StreamPos(0), StreamPos(index.tokens())};
+  for (std::size_t head = 0; head < kHeads; ++head) RC_ASSERT(loaded.keys(head, all) == index.keys(head, all));
+  // It goes on like the one that was stored.
+  add(index, 40, 4);
+  add(loaded, 40, 4);
+  const StreamRange longer{StreamPos(0), StreamPos(index.tokens())};
+  for (std::size_t head = 0; head < kHeads; ++head) RC_ASSERT(loaded.keys(head, longer) == index.keys(head, longer));
+}
+
+TEST(KeyIndex, BytesOfAnotherLengthAreRefusedAndChangeNothing) {
+  KeyIndex index(heads(1), 4);
+  const Rows rows = Rows::random(1, 4, 20, 1);
+  index.append(rows.by_head, 20);
+  const std::vector<std::byte> tail = index.tail();
+  EXPECT_FALSE(index.load(std::span(tail).first(tail.size() - 1), 20));
+  EXPECT_FALSE(index.load(tail, 40));
+  EXPECT_FALSE(index.load(tail, -1));
+  EXPECT_EQ(index.tokens(), 20);
+}
+
 }  // namespace
 }  // namespace modeld

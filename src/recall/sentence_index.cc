@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "base/check.h"
@@ -29,6 +30,32 @@ void SentenceIndex::append_copy(std::size_t block) {
     for (std::size_t d = 0; d < dim_; ++d) codes_.push_back(std::int8_t{codes_[s * dim_ + d]});
   }
   begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
+}
+
+std::vector<std::byte> SentenceIndex::bytes_of(std::size_t block) const {
+  MODELD_CHECK(block < blocks());
+  const std::size_t begin = begins_[block];
+  const std::size_t count = begins_[block + 1] - begin;
+  const auto scales = std::as_bytes(std::span(scales_).subspan(begin, count));
+  const auto codes = std::as_bytes(std::span(codes_).subspan(begin * dim_, count * dim_));
+  std::vector<std::byte> out(scales.begin(), scales.end());
+  out.insert(out.end(), codes.begin(), codes.end());
+  return out;
+}
+
+bool SentenceIndex::append_bytes(std::span<const std::byte> block) {
+  const std::size_t one = sizeof(float) + dim_;
+  if (block.size() % one != 0) return false;
+  const std::size_t count = block.size() / one;
+  const std::size_t before = scales_.size();
+  scales_.resize(before + count);
+  codes_.resize((before + count) * dim_);
+  if (count > 0) {
+    std::memcpy(scales_.data() + before, block.data(), count * sizeof(float));
+    std::memcpy(codes_.data() + before * dim_, block.data() + count * sizeof(float), count * dim_);
+  }
+  begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
+  return true;
 }
 
 void SentenceIndex::truncate(std::size_t begin) {

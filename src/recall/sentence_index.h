@@ -20,6 +20,10 @@ class SentenceIndex {
   void append(std::span<const std::vector<float>> sentences);
   /// Adds a copy of a block that is here. REQUIRES block < blocks().
   void append_copy(std::size_t block);
+  /// A block as bytes, to be stored. REQUIRES block < blocks().
+  [[nodiscard]] std::vector<std::byte> bytes_of(std::size_t block) const;
+  /// Adds the next block by what bytes_of() gave. False, and nothing changed, for bytes of another length.
+  [[nodiscard]] bool append_bytes(std::span<const std::byte> block);
   /// Forgets blocks from `begin` on.
   void truncate(std::size_t begin);
 

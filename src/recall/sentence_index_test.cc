@@ -65,5 +65,23 @@ RC_GTEST_PROP(SentenceIndex, TruncatesAndCopiesAsIfNothingElseHadBeen, ()) {
   RC_ASSERT(index.score(question) == expected.score(question));
 }
 
+RC_GTEST_PROP(SentenceIndex, StoredBlockByBlockItIsTheSameIndex, ()) {
+  std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
+  SentenceIndex index(16);
+  SentenceIndex loaded(16);
+  for (std::size_t block = 0; block < 1 + random() % 6; ++block) {
+    std::vector<std::vector<float>> sentences;
+    for (std::size_t s = random() % 4; s > 0; --s) sentences.push_back(unit_vector(random, 16));
+    index.append(sentences);
+    std::vector<std::byte> bytes = index.bytes_of(block);
+    RC_ASSERT(loaded.append_bytes(bytes));
+    bytes.push_back(std::byte{0});
+    RC_ASSERT(!loaded.append_bytes(bytes));
+  }
+  const std::vector<float> question = unit_vector(random, 16);
+  RC_ASSERT(loaded.blocks() == index.blocks());
+  RC_ASSERT(loaded.score(question) == index.score(question));
+}
+
 }  // namespace
 }  // namespace modeld

@@ -27,8 +27,9 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
     return tl::unexpected(std::move(status).error());
   }
   answer.exact = exact_;
-  answer.seconds.ingest = std::exchange(ingest_seconds_since_, 0.0);
+  answer.seconds.ingest = std::exchange(since_.ingest_seconds, 0.0);
   const double before = answer.map ? answer.map->partial_seconds : 0.0;
+  note_use(answer);
   answer.ttft_ms = (watch.seconds() - answer.seconds.decode + before) * 1e3;
   return answer;
 }
@@ -50,7 +51,7 @@ Status SessionImpl::make_ready(const QuestionTokens& tokens, Answer& answer, con
     leave_exact();
     const Stopwatch again;
     MODELD_TRY_VOID(ingest_extended(progress, cancel));
-    ingest_seconds_since_ += again.seconds();
+    since_.ingest_seconds += again.seconds();
   }
   const std::int32_t question_tokens = tokens.size();
   const std::int32_t needed = static_cast<std::int32_t>(text_.end().get()) + question_tokens + settings_.answer_tokens;
@@ -60,14 +61,13 @@ Status SessionImpl::make_ready(const QuestionTokens& tokens, Answer& answer, con
     MODELD_TRY_VOID(ingest_exact(progress, cancel));
   }
   if (!exact_) {
-    const std::int32_t room = cells_ - resident_end_.get() - settings_.answer_tokens - question_tokens;
+    const std::int32_t room = cells_ - resident_.end.get() - settings_.answer_tokens - question_tokens;
     if (room < std::min(1, shape_.blocks) * kBlockLimits.max_tokens) {
       MODELD_TRY_VOID(open_context(question_tokens));
       MODELD_TRY_VOID(make_resident());
     }
   }
-  const double speed =
-      question_tokens_per_second_ > 0.0 ? question_tokens_per_second_ : calibration_.prefill_tokens_per_second;
+  const double speed = speeds_.question > 0.0 ? speeds_.question : calibration_.prefill_tokens_per_second;
   answer.predicted_seconds = plan.predicted_seconds;
   if (speed > 0.0) answer.predicted_seconds += question_tokens * (exact_ ? 1 : 2) / speed;
   return {};
@@ -112,14 +112,14 @@ Status SessionImpl::answer_exact(const Question& question, const QuestionTokens&
 void SessionImpl::account(const QuestionTokens& tokens, std::span<const StreamRange> retrieved, Answer& answer) {
   const std::int64_t stream = text_.end().get();
   answer.prompt_tokens = stream + tokens.size();
-  answer.computed_tokens = std::exchange(computed_since_, 0) + tokens.size();
+  answer.computed_tokens = std::exchange(since_.computed, 0) + tokens.size();
   answer.reused_tokens = answer.prompt_tokens - answer.computed_tokens;
-  answer.recomputed_tokens = std::exchange(recomputed_since_, 0);
+  answer.recomputed_tokens = std::exchange(since_.recomputed, 0);
   answer.attended_tokens = answer.prompt_tokens;
   if (!exact_) {
     answer.attended_tokens = sinks_end_.get() + tokens.size();
-    for (const ResidentRange& resident : resident_) answer.attended_tokens += resident.range.size();
-    answer.pinned_cold_tokens = pinned_cold_tokens_;
+    for (const ResidentRange& resident : resident_.ranges) answer.attended_tokens += resident.range.size();
+    answer.pinned_cold_tokens = resident_.pinned_cold_tokens;
     for (std::size_t b = 0; b < blocks_done_; ++b) {
       if (is_resident(b)) continue;
       std::int64_t read = 0;
@@ -135,9 +135,9 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const StreamRa
   answer.kv_bytes_device = engine_.memory().kv;
   answer.kv_bytes_host = store_.usage().payload_bytes;
   answer.index_bytes = exact_ ? 0 : index_bytes();
-  if (ingest_seconds_since_ > 0.0) {
+  if (since_.ingest_seconds > 0.0) {
     answer.prefill_tokens_per_second =
-        static_cast<double>(answer.computed_tokens - tokens.size()) / ingest_seconds_since_;
+        static_cast<double>(answer.computed_tokens - tokens.size()) / since_.ingest_seconds;
   }
 }
 

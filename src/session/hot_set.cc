@@ -43,7 +43,7 @@ Status SessionImpl::open_cells(std::int32_t cells) {
   spec.kv_type = settings_.kv_type;
   spec.batch = kBatchTokens;
   spec.threads = settings_.threads;
-  resident_valid_ = false;
+  resident_.valid = false;
   cells_ = 0;
   MODELD_TRY_VOID(engine_.open_context(spec));
   cells_ = spec.cells;
@@ -75,7 +75,7 @@ StreamRange SessionImpl::recent_range() const {
 }
 
 bool SessionImpl::is_resident(std::size_t block) const {
-  return std::any_of(resident_.begin(), resident_.end(),
+  return std::any_of(resident_.ranges.begin(), resident_.ranges.end(),
                      [&](const ResidentRange& r) { return r.range.overlaps(blocks_[block].range); });
 }
 
@@ -87,7 +87,7 @@ std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const 
     BlockView view;
     view.range = blocks_[b].range;
     view.cls = blocks_[b].cls;
-    const bool hot = resident_valid_ && is_resident(b);
+    const bool hot = resident_.valid && is_resident(b);
     const std::optional<BlockRecord> record = store_.record(id_, view.range);
     // A question finds what is resident, and adds to it; before that only the recent window is sure of its place.
     view.always = scores.empty() ? recent.overlaps(view.range) : hot;
@@ -114,7 +114,7 @@ Result<HotSetPlan> SessionImpl::plan_hot(std::span<const double> scores, std::in
 }
 
 Status SessionImpl::make_resident() {
-  if (resident_valid_) return {};
+  if (resident_.valid) return {};
   if (cells_ == 0) MODELD_TRY_VOID(open_context(0));
   MODELD_TRY_VOID(ingest_sinks());
   const Place sinks(static_cast<std::int32_t>(sinks_end_.get()));
@@ -125,21 +125,20 @@ Status SessionImpl::make_resident() {
   chosen.insert(chosen.end(), plan.fetch.begin(), plan.fetch.end());
   std::sort(chosen.begin(), chosen.end());
   const StreamRange recent = recent_range();
-  resident_.clear();
+  resident_.ranges.clear();
   Place at = sinks;
   for (const std::size_t b : chosen) {
     if (recent.overlaps(blocks_[b].range) || blocks_[b].cls == CacheClass::volatile_) continue;
     MODELD_TRY_VOID(admit_block(b, at));
-    resident_.push_back({blocks_[b].range, at});
+    resident_.ranges.push_back({blocks_[b].range, at});
     at += static_cast<std::int32_t>(blocks_[b].range.size());
   }
-  pinned_cold_tokens_ = 0;
-  for (const std::size_t b : plan.pinned_cold) pinned_cold_tokens_ += blocks_[b].range.size();
-  MODELD_TRY_VOID(compute_range(recent, at, false));
-  recomputed_since_ += recent.size();
-  if (!recent.empty()) resident_.push_back({recent, at});
-  resident_end_ = at + static_cast<std::int32_t>(recent.size());
-  resident_valid_ = true;
+  resident_.pinned_cold_tokens = 0;
+  for (const std::size_t b : plan.pinned_cold) resident_.pinned_cold_tokens += blocks_[b].range.size();
+  MODELD_TRY_VOID(place_kept(KeptSlot::recent, recent, at));
+  if (!recent.empty()) resident_.ranges.push_back({recent, at});
+  resident_.end = at + static_cast<std::int32_t>(recent.size());
+  resident_.valid = true;
   return {};
 }
 
@@ -150,7 +149,7 @@ Status SessionImpl::admit_block(std::size_t block, Place at) {
     // Dropped: computed again behind sinks and run-up, from its tokens alone.
     const std::array ranges = {range};
     MODELD_TRY(Isolated again, compute_isolated(ranges));
-    recomputed_since_ += range.size() + run_up_of(range).size();
+    since_.recomputed += range.size() + run_up_of(range).size();
     payload = std::make_shared<const KvPayload>(again.payloads.front());
     // Whether the store has room for it again is its own business; the answer does not depend on it.
     static_cast<void>(store_.restore(id_, range, std::move(again.payloads.front()), turn_));
@@ -160,33 +159,33 @@ Status SessionImpl::admit_block(std::size_t block, Place at) {
 
 Status SessionImpl::set_aside(PlaceRange hole) {
   // All but the last are pinned blocks, which came from the store; the recent window was computed where it stands.
-  for (std::size_t i = 0; i + 1 < resident_.size(); ++i) {
-    if (resident_[i].at != hole.begin) continue;
-    const auto block =
-        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.range == resident_[i].range; });
-    set_aside_.push_back({hole.begin, std::nullopt, static_cast<std::size_t>(block - blocks_.begin())});
+  for (std::size_t i = 0; i + 1 < resident_.ranges.size(); ++i) {
+    if (resident_.ranges[i].at != hole.begin) continue;
+    const auto block = std::find_if(blocks_.begin(), blocks_.end(),
+                                    [&](const Block& b) { return b.range == resident_.ranges[i].range; });
+    resident_.aside.push_back({hole.begin, std::nullopt, static_cast<std::size_t>(block - blocks_.begin())});
     return engine_.evict(kMain, hole);
   }
   Result<KvPayload> copy = engine_.export_range(kMain, hole);
   if (!copy && copy.error().code != ErrorCode::unsupported_operation) return tl::unexpected(std::move(copy).error());
   // What a windowed layer has lost cannot be put back: the window is computed again before the next question.
   if (copy) {
-    set_aside_.push_back({hole.begin, std::move(*copy), 0});
+    resident_.aside.push_back({hole.begin, std::move(*copy), 0});
   } else {
-    lost_of_resident_ = true;
+    resident_.lost = true;
   }
   return engine_.evict(kMain, hole);
 }
 
 Status SessionImpl::put_back() {
-  const std::vector<SetAside> aside = std::exchange(set_aside_, {});
-  if (std::exchange(lost_of_resident_, false)) resident_valid_ = false;
-  MODELD_TRY_VOID(trim_main(resident_end_));
+  const std::vector<SetAside> aside = std::exchange(resident_.aside, {});
+  if (std::exchange(resident_.lost, false)) resident_.valid = false;
+  MODELD_TRY_VOID(trim_main(resident_.end));
   for (const SetAside& one : aside) {
-    if (!resident_valid_) break;
+    if (!resident_.valid) break;
     const Status back = one.payload ? engine_.admit(kMain, *one.payload, one.at) : admit_block(one.block, one.at);
     if (!back) {
-      resident_valid_ = false;
+      resident_.valid = false;
       return back;
     }
   }

@@ -21,6 +21,8 @@ namespace {
 
 /// Blocks that need no computing go by too fast to tell of each.
 constexpr std::size_t kReportBlocks = 64;
+/// Blocks between two durable points: seconds of computing, against the milliseconds that one takes.
+constexpr std::size_t kSaveBlocks = 32;
 
 std::span<const Token> slice(const std::vector<Token>& tokens, StreamRange range) {
   return std::span(tokens).subspan(static_cast<std::size_t>(range.begin.get()), static_cast<std::size_t>(range.size()));
@@ -47,7 +49,7 @@ Status SessionImpl::begin_work(const CancelFlag* cancel) {
   MODELD_TRY_VOID(check_cancel(cancel));
   engine_.clear_cancel();
   MODELD_TRY(const IngestPlan plan, this->plan());
-  if (exact_ != plan.exact) resident_valid_ = false;
+  if (exact_ != plan.exact) resident_.valid = false;
   if (exact_ && !plan.exact) leave_exact();
   exact_ = plan.exact;
   return {};
@@ -59,13 +61,13 @@ void SessionImpl::leave_exact() {
   drop_exact();
   engine_.close_context();
   cells_ = 0;
-  resident_valid_ = false;
+  resident_.valid = false;
 }
 
 void SessionImpl::drop_exact() {
   // Tokens computed once for an earlier answer stay counted there; now they are computed again.
-  recomputed_since_ += exact_end_.get();
-  computed_since_ -= exact_end_.get();
+  since_.recomputed += exact_end_.get();
+  since_.computed -= exact_end_.get();
   exact_end_ = StreamPos(0);
 }
 
@@ -73,7 +75,7 @@ Status SessionImpl::ingest(const ProgressSink& progress, const CancelFlag* cance
   const Stopwatch watch;
   Status status = begin_work(cancel);
   if (status) status = exact_ ? ingest_exact(progress, cancel) : ingest_extended(progress, cancel);
-  ingest_seconds_since_ += watch.seconds();
+  since_.ingest_seconds += watch.seconds();
   if (!status) note_failure(status.error());
   return status;
 }
@@ -98,7 +100,7 @@ Status SessionImpl::ingest_exact(const ProgressSink& progress, const CancelFlag*
     MODELD_TRY_VOID(check_cancel(cancel));
     const StreamPos end = std::min(text_.end(), exact_end_ + kBatchTokens);
     MODELD_TRY_VOID(compute_range({exact_end_, end}, Place(static_cast<std::int32_t>(exact_end_.get())), false));
-    computed_since_ += end - exact_end_;
+    since_.computed += end - exact_end_;
     exact_end_ = end;
     report(progress, "reading the text", static_cast<std::uint64_t>(end.get()), static_cast<std::uint64_t>(total),
            "tokens");
@@ -116,13 +118,15 @@ Status SessionImpl::ingest_extended(const ProgressSink& progress, const CancelFl
     if (cells_ == 0) MODELD_TRY_VOID(open_context(0));
     MODELD_TRY_VOID(ingest_sinks());
     const Stopwatch watch;
-    const std::int64_t before = computed_since_ + recomputed_since_;
+    const std::int64_t before = since_.computed + since_.recomputed;
     MODELD_TRY_VOID(policy_.origin == KvOrigin::isolated ? ingest_isolated(progress, cancel)
                                                          : ingest_streamed(progress, cancel));
-    const std::int64_t done = computed_since_ - before + recomputed_since_;
-    if (done >= kBatchTokens) ingest_tokens_per_second_ = static_cast<double>(done) / watch.seconds();
+    const std::int64_t done = since_.computed - before + since_.recomputed;
+    if (done >= kBatchTokens) speeds_.ingest = static_cast<double>(done) / watch.seconds();
   }
-  return make_resident();
+  const Status resident = make_resident();
+  save(0);
+  return resident;
 }
 
 Status SessionImpl::ingest_sinks() {
@@ -130,10 +134,9 @@ Status SessionImpl::ingest_sinks() {
   if (sinks_end_ != StreamPos(0)) {
     // Known already. A new context has to compute them again; a used one keeps them and drops the rest for the lanes.
     if (engine_.extent(kMain).empty()) {
-      recomputed_since_ += sinks_end_.get();
-      return compute_range({StreamPos(0), sinks_end_}, Place(0), false);
+      return place_kept(KeptSlot::sinks, {StreamPos(0), sinks_end_}, Place(0));
     }
-    resident_valid_ = false;
+    resident_.valid = false;
     return trim_main(Place(static_cast<std::int32_t>(sinks_end_.get())));
   }
   const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
@@ -142,7 +145,8 @@ Status SessionImpl::ingest_sinks() {
   MODELD_TRY_VOID(compute_range({StreamPos(0), end}, Place(0), true));
   index_->append(engine_.observation().keys, static_cast<std::int32_t>(end.get()));
   sinks_end_ = end;
-  computed_since_ += end.get();
+  since_.computed += end.get();
+  keep(KeptSlot::sinks, {StreamPos(0), end}, Place(0));
   return {};
 }
 
@@ -180,11 +184,12 @@ Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFl
     MODELD_TRY(Isolated done, compute_isolated(group));
     for (std::size_t i = 0; i < group.size(); ++i) {
       MODELD_TRY_VOID(park(blocks_done_, std::move(done.payloads[i]), done.keys[i]));
-      computed_since_ += group[i].size();
-      recomputed_since_ += run_up_of(group[i]).size();
+      since_.computed += group[i].size();
+      since_.recomputed += run_up_of(group[i]).size();
       ++blocks_done_;
     }
     tell();
+    save(kSaveBlocks);
   }
   return {};
 }
@@ -192,7 +197,7 @@ Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFl
 BlockKey SessionImpl::key_of(std::size_t block) const {
   const StreamRange range = blocks_[block].range;
   const std::span<const Token> tokens = slice(text_.tokens(), range);
-  const Digest128 identity = engine_.identity().digest();
+  const Digest128 identity = this->identity().digest();
   const Digest128 sinks = hash_tokens(slice(text_.tokens(), {StreamPos(0), sinks_end_}));
   if (policy_.origin == KvOrigin::isolated)
     return isolated_key(identity, sinks, slice(text_.tokens(), run_up_of(range)), tokens);
@@ -307,7 +312,7 @@ Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFl
     const StreamPos end = blocks_[blocks_done_ - 1].range.end;
     const StreamRange before{std::max(sinks_end_, end - window), end};
     MODELD_TRY_VOID(compute_range(before, sinks, false));
-    recomputed_since_ += before.size();
+    since_.recomputed += before.size();
     next += static_cast<std::int32_t>(before.size());
   }
   while (blocks_done_ < blocks_.size()) {
@@ -345,12 +350,13 @@ Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFl
                                  static_cast<std::size_t>(index_->key_dim()));
       MODELD_TRY_VOID(park(blocks_done_, std::move(payload), keys));
       row += static_cast<std::size_t>(size);
-      computed_since_ += size;
+      since_.computed += size;
       ++blocks_done_;
     }
     next += tokens;
     report(progress, "reading the text", static_cast<std::uint64_t>(range.end.get()),
            static_cast<std::uint64_t>(text_.end().get()), "tokens");
+    save(kSaveBlocks);
   }
   return {};
 }

@@ -51,8 +51,7 @@ Result<MapReducePlan> SessionImpl::plan_map(const Question& question, const Ques
 
 Status SessionImpl::answer_map(const MapTurn& turn) {
   MODELD_TRY(const MapReducePlan plan, plan_map(turn.question, turn.tokens));
-  const double speed =
-      question_tokens_per_second_ > 0.0 ? question_tokens_per_second_ : calibration_.prefill_tokens_per_second;
+  const double speed = speeds_.question > 0.0 ? speeds_.question : calibration_.prefill_tokens_per_second;
   const std::int64_t question = turn.tokens.size();
   // An ordinary question is predicted to be computed twice.
   if (speed > 0.0) turn.answer.predicted_seconds += static_cast<double>(plan.computed_tokens - 2 * question) / speed;
@@ -64,7 +63,7 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
     status = tl::unexpected(std::move(partial).error());
   }
   if (status) {
-    recomputed_since_ += turn.pass.computed_tokens - question;
+    since_.recomputed += turn.pass.computed_tokens - question;
     account(turn.tokens, {}, turn.answer);
     turn.answer.attended_tokens = turn.answer.prompt_tokens;
     turn.answer.cold_tokens = turn.answer.dropped_tokens = turn.answer.pinned_cold_tokens = 0;
@@ -72,7 +71,7 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
   // Also after an error: the next question opens a context of its own size and lays out its hot set as ever.
   engine_.close_context();
   cells_ = 0;
-  resident_valid_ = false;
+  resident_.valid = false;
   return status;
 }
 

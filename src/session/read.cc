@@ -44,7 +44,7 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
       break;
     }
     ++answer.returns;
-    recomputed_since_ += computed;
+    since_.recomputed += computed;
     given_up.insert(given_up.end(), reading.blocks.begin(), reading.blocks.end());
     std::fill(relevant.scores.begin(), relevant.scores.end(), 0.0);
     relevant.scores[*better] = 1.0;
@@ -66,10 +66,10 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   PlacementRequest request;
   request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
   std::vector<StreamRange> pinned;
-  pinned.reserve(resident_.size());
-  for (std::size_t i = 0; i + 1 < resident_.size(); ++i) pinned.push_back(resident_[i].range);
+  pinned.reserve(resident_.ranges.size());
+  for (std::size_t i = 0; i + 1 < resident_.ranges.size(); ++i) pinned.push_back(resident_.ranges[i].range);
   request.pinned = pinned;
-  request.recent = resident_.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.back().range;
+  request.recent = resident_.ranges.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.ranges.back().range;
   std::vector<StreamRange> retrieved;
   retrieved.reserve(plan.retrieved.size());
   for (const std::size_t b : plan.retrieved) {
@@ -95,7 +95,7 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   MODELD_TRY_VOID(compute_question(tokens, written, reading.question));
   const double took = computing.seconds();
   seconds.question += took;
-  question_tokens_per_second_ = (tokens.size() + static_cast<double>(written.size())) / took;
+  speeds_.question = (tokens.size() + static_cast<double>(written.size())) / took;
   return reading;
 }
 
@@ -105,7 +105,7 @@ Status SessionImpl::admit_passages(std::span<const std::size_t> blocks, std::spa
   const auto compute = [&]() -> Status {
     if (sentences.empty()) return {};
     const std::vector<BatchToken> batch = std::exchange(sentences, {});
-    recomputed_since_ += std::ssize(batch);
+    since_.recomputed += std::ssize(batch);
     MODELD_TRY_VOID(engine_.observe({}));
     return engine_.compute(batch);
   };

@@ -45,7 +45,7 @@ ObserveSpec SessionImpl::retrieval_heads() const {
 AttendedKeys SessionImpl::attended(std::span<const PlaceRange> holes) const {
   AttendedKeys keys(engine_.geometry(), *index_);
   keys.append(*index_, {StreamPos(0), sinks_end_}, Place(0));
-  for (const ResidentRange& resident : resident_) {
+  for (const ResidentRange& resident : resident_.ranges) {
     StreamRange left = resident.range;
     Place at = resident.at;
     const auto append = [&](std::int64_t count) {
@@ -67,7 +67,7 @@ AttendedKeys SessionImpl::attended(std::span<const PlaceRange> holes) const {
 Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& question) {
   MODELD_TRY_VOID(engine_.observe(retrieval_heads()));
   std::vector<BatchToken> batch;
-  Place at = resident_end_;
+  Place at = resident_.end;
   for (const std::vector<Token>* part : {&question.before, &question.content}) {
     for (const Token token : *part) {
       batch.push_back(BatchToken{token, at, kMain, false});
@@ -75,16 +75,16 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
     }
   }
   MODELD_TRY_VOID(engine_.compute(batch));
-  recomputed_since_ += static_cast<std::int64_t>(batch.size());
+  since_.recomputed += static_cast<std::int64_t>(batch.size());
   AttendedKeys keys = attended();
-  keys.append(engine_.observation(), resident_end_);
+  keys.append(engine_.observation(), resident_.end);
   const auto all = static_cast<std::int32_t>(question.content.size());
   const std::int32_t asked = std::min(all, kQueryTokens);
   const std::int32_t first = static_cast<std::int32_t>(question.before.size()) + all - asked;
   std::vector<HeadQueries> queries =
-      queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(), first, asked, resident_end_, keys);
+      queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(), first, asked, resident_.end, keys);
   MODELD_TRY_VOID(engine_.observe({}));
-  MODELD_TRY_VOID(trim_main(resident_end_));
+  MODELD_TRY_VOID(trim_main(resident_.end));
   return queries;
 }
 

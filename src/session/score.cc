@@ -86,14 +86,14 @@ Status SessionImpl::score_ready(Scoring& job) {
   const bool reads = job.how.retrieve || job.how.oracle;
   if (!exact_ && reads && blocks_done_ > 0) {
     const std::int32_t blocks = shape_.blocks * kBlockLimits.max_tokens;
-    if (cells_ - resident_end_.get() < blocks + room.size()) {
+    if (cells_ - resident_.end.get() < blocks + room.size()) {
       MODELD_TRY_VOID(open_context(room.size()));
       MODELD_TRY_VOID(make_resident());
     }
     return score_behind_blocks(job);
   }
   Status status =
-      score_behind_stream(job, exact_ ? Place(static_cast<std::int32_t>(text_.end().get())) : resident_end_);
+      score_behind_stream(job, exact_ ? Place(static_cast<std::int32_t>(text_.end().get())) : resident_.end);
   // Also after an error: the lane is empty between steps.
   if (Status emptied = engine_.evict(kLane, {Place(0), Place(INT32_MAX)}); status && !emptied)
     status = std::move(emptied);
@@ -121,23 +121,23 @@ Status SessionImpl::score_behind_stream(Scoring& job, Place end) {
 }
 
 Status SessionImpl::score_behind_blocks(Scoring& job) {
-  const StreamRange recent = resident_.back().range;
+  const StreamRange recent = resident_.ranges.back().range;
   // From here on only sinks and pinned text are resident; the next question lays out everything again.
-  resident_valid_ = false;
-  resident_end_ = resident_.back().at;
-  resident_.pop_back();
+  resident_.valid = false;
+  resident_.end = resident_.ranges.back().at;
+  resident_.ranges.pop_back();
   const std::span<const Token> window =
       std::span(text_.tokens())
           .subspan(static_cast<std::size_t>(recent.begin.get()), static_cast<std::size_t>(recent.size()));
   std::vector<Token> behind(window.begin(), window.end());
   const std::int32_t room =
-      cells_ - resident_end_.get() - static_cast<std::int32_t>(window.size() + job.continuation.size());
+      cells_ - resident_.end.get() - static_cast<std::int32_t>(window.size() + job.continuation.size());
   while (job.scored.nll.size() < job.continuation.size()) {
     MODELD_TRY_VOID(check_cancel(job));
-    MODELD_TRY_VOID(trim_main(resident_end_));
+    MODELD_TRY_VOID(trim_main(resident_.end));
     MODELD_TRY(const std::vector<std::size_t> blocks, blocks_for(behind, job.how, room));
     // Best last, as before a question.
-    Place at = resident_end_;
+    Place at = resident_.end;
     for (const std::size_t block : std::ranges::reverse_view(blocks)) {
       MODELD_TRY_VOID(admit_block(block, at));
       at += static_cast<std::int32_t>(blocks_[block].range.size());

@@ -45,7 +45,9 @@ Result<std::unique_ptr<Session>> Session::create(Engine& engine, ColdStore& stor
     }
   }
   MODELD_TRY(PromptFrame frame, make_frame(engine));
-  return std::make_unique<SessionImpl>(engine, store, calibration, settings, std::move(frame));
+  auto session = std::make_unique<SessionImpl>(engine, store, calibration, settings, std::move(frame));
+  if (settings.state != nullptr) MODELD_TRY_VOID(session->resume());
+  return session;
 }
 
 SessionImpl::SessionImpl(Engine& engine, ColdStore& store, const Calibration& calibration,
@@ -97,12 +99,13 @@ void SessionImpl::note_failure(const Error& error) {
   engine_.close_context();
   cells_ = 0;
   exact_end_ = StreamPos(0);
-  resident_valid_ = false;
+  resident_.valid = false;
 }
 
 Status SessionImpl::append(std::span<const TextPart> parts, const CancelFlag* cancel) {
   MODELD_TRY_VOID(text_.append(engine_, parts, cancel));
-  resident_valid_ = false;
+  resident_.valid = false;
+  save(0);
   return {};
 }
 
@@ -117,6 +120,7 @@ Result<IngestPlan> SessionImpl::plan() const {
   IngestPlan plan;
   plan.stream_tokens = text_.end().get();
   const auto question = static_cast<std::int64_t>(frame_.after_question.size()) + kQuestionRoom / 4;
+  plan.done_tokens = exact_end_.get();
   plan.exact = settings_.context != ContextMode::focus && blocks_done_ == 0 && fits_exact(question);
   if (settings_.context == ContextMode::exact && !plan.exact) {
     return fail(
@@ -131,6 +135,7 @@ Result<IngestPlan> SessionImpl::plan() const {
   const std::int64_t per_token = engine_.geometry().kv_bytes_per_token(settings_.kv_type);
   plan.kv_bytes = plan.stream_tokens * per_token;
   if (plan.exact) return plan;
+  if (blocks_done_ > 0) plan.done_tokens = blocks_[blocks_done_ - 1].range.end.get();
   const StreamPos from(std::min<std::int64_t>(policy_.sinks, plan.stream_tokens));
   const std::vector<Block> blocks = text_.cut(from, kBlockLimits);
   plan.blocks = static_cast<std::int64_t>(blocks.size());
@@ -145,8 +150,7 @@ Result<IngestPlan> SessionImpl::plan() const {
                     plan.stream_tokens, least, usage.budget_bytes),
         {{"needed_bytes", least}, {"budget_bytes", usage.budget_bytes}, {"prompt_tokens", plan.stream_tokens}});
   }
-  const double speed =
-      ingest_tokens_per_second_ > 0.0 ? ingest_tokens_per_second_ : calibration_.prefill_tokens_per_second;
+  const double speed = speeds_.ingest > 0.0 ? speeds_.ingest : calibration_.prefill_tokens_per_second;
   if (speed > 0.0) {
     const StreamPos done = blocks_done_ == 0 ? StreamPos(0) : blocks_[blocks_done_ - 1].range.end;
     std::int64_t tokens = text_.end() - done;
@@ -154,7 +158,7 @@ Result<IngestPlan> SessionImpl::plan() const {
       for (const Block& block : blocks)
         if (block.range.begin >= done) tokens += std::min<std::int64_t>(policy_.run_up, block.range.begin - from);
     }
-    if (!resident_valid_) tokens += std::min<std::int64_t>(policy_.recent, plan.stream_tokens);
+    if (!resident_.valid) tokens += std::min<std::int64_t>(policy_.recent, plan.stream_tokens);
     plan.predicted_seconds = static_cast<double>(tokens) / speed;
   }
   return plan;
@@ -174,8 +178,8 @@ std::string SessionImpl::check_integrity() const {
   if (sentences_ != nullptr && sentences_->blocks() != blocks_done_)
     return "the index of sentences has another number of blocks";
   if (store_.records(id_).size() != blocks_done_) return "the store has another number of blocks";
-  if (!exact_ && resident_valid_ && engine_.extent(kMain) != PlaceRange{Place(0), resident_end_}) {
-    return fmt::format("sequence 0 ends at {}, the plan at {}", engine_.extent(kMain).end.get(), resident_end_.get());
+  if (!exact_ && resident_.valid && engine_.extent(kMain) != PlaceRange{Place(0), resident_.end}) {
+    return fmt::format("sequence 0 ends at {}, the plan at {}", engine_.extent(kMain).end.get(), resident_.end.get());
   }
   for (SeqId lane = 1; lane <= kLanes && cells_ > 0 && !exact_; ++lane) {
     if (!engine_.extent(lane).empty()) return fmt::format("lane {} is not empty", lane);

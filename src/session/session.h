@@ -32,6 +32,7 @@
 #include "session/answer.h"
 #include "session/likelihood.h"
 #include "store/cold_store.h"
+#include "store/state.h"
 #include "stream/segment.h"
 
 namespace modeld {
@@ -58,6 +59,10 @@ struct SessionSettings {
   RereadPolicy reread;
   /// Several hops: passages read beside the reading policy's, at most, that those lead to by a word (recall/follow.h).
   std::int32_t follow = 0;
+  /// A state directory that keeps the session under `name`: it is taken up there, and written down there as it goes on.
+  /// Must outlive the session, and be the tier below its store. Null: the session ends with its process.
+  State* state = nullptr;
+  std::string name;
   /// A third selector, by the meaning of sentences. Must outlive the session. Null: heads and words alone.
   Embedder* embedder = nullptr;
 };
@@ -111,6 +116,8 @@ using TextSink = std::function<void(std::string_view)>;
 /// What ingest will do, known after tokenising and before computing.
 struct IngestPlan {
   std::int64_t stream_tokens = 0;
+  /// Of them, those that have been computed.
+  std::int64_t done_tokens = 0;
   bool exact = false;
   std::int64_t blocks = 0;
   std::int64_t kv_bytes = 0;
@@ -120,6 +127,8 @@ struct IngestPlan {
 
 class Session {
  public:
+  /// With settings.state: the session of that name goes on, or begins. Errors also: payload_invalid, bad_argument for
+  /// one that was made otherwise; state_damaged, io_failed.
   static Result<std::unique_ptr<Session>> create(Engine& engine, ColdStore& store, const Calibration& calibration,
                                                  const SessionSettings& settings);
   virtual ~Session() = default;
@@ -154,6 +163,11 @@ class Session {
   /// "heads", "bm25", "embedder" if any, "quest" (a block one page), "quest-16", "means" (recall/rivals.h). Exact mode:
   /// empty.
   virtual Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) = 0;
+  /// Whether a part of this name and text is in the stream.
+  [[nodiscard]] virtual bool has(const TextPart& part) const = 0;
+  /// What could not be written to the state directory, or was not there as it had been written, since this was last
+  /// asked. The session goes on: what was not written is tried again with what comes next.
+  virtual std::optional<Error> take_storage_error() = 0;
   /// Empty if stream, store, index and engine agree.
   [[nodiscard]] virtual std::string check_integrity() const = 0;
 };

@@ -22,6 +22,7 @@
 #include "recall/score.h"
 #include "recall/sentence_index.h"
 #include "session/attended.h"
+#include "session/durable.h"
 #include "session/frame.h"
 #include "session/session.h"
 #include "session/stream_text.h"
@@ -49,6 +50,10 @@ class SessionImpl final : public Session {
   Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) override;
   Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) override;
   std::string check_integrity() const override;
+  bool has(const TextPart& part) const override { return text_.has(part); }
+  std::optional<Error> take_storage_error() override;
+  /// Takes up what the state directory has of the session.
+  Status resume();
 
  private:
   // session.cc
@@ -76,6 +81,20 @@ class SessionImpl final : public Session {
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
   [[nodiscard]] std::int64_t index_bytes() const;
   Status charge_index();
+
+  // resume.cc
+  /// What KV is addressed and checked by: the engine's identity with the context that the session opens.
+  [[nodiscard]] Identity identity() const;
+  Status take_blocks();
+  void forget_blocks();
+  /// Writes down what was done, if that is at least so many blocks.
+  void save(std::size_t least);
+  void note_storage(const Status& status);
+  void note_use(const Answer& answer);
+  [[nodiscard]] BlockKey kept_key(StreamRange range, Place at) const;
+  void keep(KeptSlot slot, StreamRange range, Place at);
+  /// Puts a range into sequence 0 as it was kept, or computes and keeps it.
+  Status place_kept(KeptSlot slot, StreamRange range, Place at);
 
   // hot_set.cc
   Status open_context(std::int32_t question_tokens);
@@ -167,6 +186,8 @@ class SessionImpl final : public Session {
   PromptFrame frame_;
   SessionId id_;
   StreamText text_;
+  std::unique_ptr<Durable> durable_;  // null for a session that ends with its process
+  std::optional<Error> storage_error_;
   std::vector<Block> blocks_;    // all of the stream behind the sinks
   std::size_t blocks_done_ = 0;  // of them are parked and indexed
   StreamPos sinks_end_;          // 0 until computed
@@ -179,22 +200,12 @@ class SessionImpl final : public Session {
   std::int32_t exact_room_ = kQuestionRoom;  // question tokens that the exact context has room for
   /// Stream tokens computed into sequence 0 in exact mode.
   StreamPos exact_end_;
-  /// Whether sequence 0 holds sinks, pinned and recent as the plan has them.
-  bool resident_valid_ = false;
-  std::vector<ResidentRange> resident_;
-  Place resident_end_;
-  std::vector<SetAside> set_aside_;
-  bool lost_of_resident_ = false;
+  Resident resident_;
   std::int32_t cells_ = 0;
   TurnShape shape_;
-  std::int64_t pinned_cold_tokens_ = 0;
   std::uint64_t turn_ = 0;
-  std::int64_t computed_since_ = 0;  // since the last answer, for its report
-  std::int64_t recomputed_since_ = 0;
-  double ingest_seconds_since_ = 0.0;
-  // Measured speeds, for predictions; 0 until known.
-  double ingest_tokens_per_second_ = 0.0;
-  double question_tokens_per_second_ = 0.0;
+  Since since_;
+  Speeds speeds_;
 };
 
 }  // namespace modeld

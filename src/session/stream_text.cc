@@ -64,10 +64,15 @@ Result<StreamText::Part> StreamText::tokenise(const Engine& engine, const TextPa
     begin = end;
   }
   result.offsets.push_back(static_cast<std::uint32_t>(text.size()));
-  for (std::size_t at = result.header_bytes; at < text.size(); ++at) {
-    if (at == result.header_bytes || text[at - 1] == '\n') result.line_starts.push_back(static_cast<std::uint32_t>(at));
-  }
+  find_lines(result);
   return result;
+}
+
+void StreamText::find_lines(Part& part) {
+  for (std::size_t at = part.header_bytes; at < part.text.size(); ++at) {
+    if (at == part.header_bytes || part.text[at - 1] == '\n')
+      part.line_starts.push_back(static_cast<std::uint32_t>(at));
+  }
 }
 
 Status StreamText::append(const Engine& engine, std::span<const TextPart> parts, const CancelFlag* cancel) {
@@ -106,6 +111,66 @@ Status StreamText::append(const Engine& engine, std::span<const TextPart> parts,
   std::move(added.begin(), added.end(), std::back_inserter(parts_));
   MODELD_CHECK(boundaries_.size() == tokens_.size());
   return {};
+}
+
+Status StreamText::append_stored(PartRow row) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(row.range.size(), 0));
+  const bool sound = row.range.begin == end() && count > 0 && row.tokens.size() == count &&
+                     row.boundaries.size() == count && row.offsets.size() == count + 1 &&
+                     std::is_sorted(row.offsets.begin(), row.offsets.end()) && row.offsets.back() <= row.text.size() &&
+                     row.header_bytes <= row.text.size();
+  if (!sound)
+    return fail(ErrorCode::state_damaged,
+                fmt::format("The stored text \"{}\" does not fit those before it.", row.name));
+  Segment segment;
+  segment.kind = row.kind;
+  segment.cls = row.cls;
+  segment.tokens = row.range;
+  segment.byte_end = row.text.size() - row.header_bytes;
+  segment.source = row.name;
+  segment.hash = hash_tokens(row.tokens);
+  segments_.push_back(std::move(segment));
+  tokens_.insert(tokens_.end(), row.tokens.begin(), row.tokens.end());
+  boundaries_.insert(boundaries_.end(), row.boundaries.begin(), row.boundaries.end());
+  Part part;
+  part.tokens = row.range;
+  part.name = std::move(row.name);
+  part.text = std::move(row.text);
+  part.offsets = std::move(row.offsets);
+  part.header_bytes = row.header_bytes;
+  find_lines(part);
+  parts_.push_back(std::move(part));
+  return {};
+}
+
+std::vector<PartRow> StreamText::rows(std::size_t first) const {
+  std::vector<PartRow> rows;
+  for (std::size_t p = first; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    const auto segment = std::find_if(segments_.begin(), segments_.end(),
+                                      [&](const Segment& s) { return s.tokens.begin == part.tokens.begin; });
+    MODELD_CHECK(segment != segments_.end());
+    const auto begin = static_cast<std::ptrdiff_t>(part.tokens.begin.get());
+    const auto end = static_cast<std::ptrdiff_t>(part.tokens.end.get());
+    PartRow row;
+    row.name = part.name;
+    row.kind = segment->kind;
+    row.cls = segment->cls;
+    row.range = part.tokens;
+    row.header_bytes = part.header_bytes;
+    row.text = part.text;
+    row.tokens.assign(tokens_.begin() + begin, tokens_.begin() + end);
+    row.offsets = part.offsets;
+    row.boundaries.assign(boundaries_.begin() + begin, boundaries_.begin() + end);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool StreamText::has(const TextPart& part) const {
+  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& here) {
+    return here.name == part.name && std::string_view(here.text).substr(here.header_bytes) == part.text;
+  });
 }
 
 std::vector<Block> StreamText::cut(StreamPos from, const BlockLimits& limits) const {

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "session/frame.h"
 #include "session/session.h"
+#include "store/catalog.h"
 #include "stream/block.h"
 #include "stream/segment.h"
 
@@ -27,6 +28,15 @@ class StreamText {
   /// Tokenises the parts and appends them, each as a segment of its own. A part of a text of several gets its name as a
   /// line before it. On an error or cancel nothing is appended. Errors: text_empty, cancelled, the tokenizer's.
   Status append(const Engine& engine, std::span<const TextPart> parts, const CancelFlag* cancel);
+
+  /// Appends a part as rows() gave it, without tokenising it again. Errors: state_damaged for one that does not follow
+  /// the stream, or does not agree with itself; nothing is appended then.
+  Status append_stored(PartRow row);
+  /// The parts from number `first` on, as they are stored.
+  [[nodiscard]] std::vector<PartRow> rows(std::size_t first) const;
+  [[nodiscard]] std::size_t parts() const { return parts_.size(); }
+  /// Whether a part of this name and text is here.
+  [[nodiscard]] bool has(const TextPart& part) const;
 
   [[nodiscard]] const std::vector<Token>& tokens() const { return tokens_; }
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
@@ -60,6 +70,7 @@ class StreamText {
     std::vector<std::uint32_t> line_starts;
     std::uint32_t header_bytes = 0;
   };
+  static void find_lines(Part& part);
   static Result<Part> tokenise(const Engine& engine, const TextPart& part, bool named, const CancelFlag* cancel,
                                std::vector<Token>& out);
   [[nodiscard]] const Part* part_at(StreamPos pos) const;

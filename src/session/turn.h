@@ -53,6 +53,31 @@ struct SetAside {
   std::size_t block = 0;
 };
 
+/// What sequence 0 holds between two questions.
+struct Resident {
+  /// Whether it holds sinks, pinned and recent as the plan has them.
+  bool valid = false;
+  std::vector<ResidentRange> ranges;  // behind the sinks
+  Place end;
+  std::vector<SetAside> aside;
+  /// What was set aside of it cannot come back.
+  bool lost = false;
+  std::int64_t pinned_cold_tokens = 0;
+};
+
+/// What was done since the last answer, for its report.
+struct Since {
+  std::int64_t computed = 0;
+  std::int64_t recomputed = 0;
+  double ingest_seconds = 0.0;
+};
+
+/// Measured, in tokens a second, for predictions; 0 until known.
+struct Speeds {
+  double ingest = 0.0;
+  double question = 0.0;
+};
+
 /// What is known of the blocks, one entry each.
 struct Search {
   std::vector<StreamRange> ranges;

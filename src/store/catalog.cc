@@ -348,27 +348,27 @@ Status Catalog::add_progress(const Progress& progress) {
   });
 }
 
-Status Catalog::forget_blocks(std::int64_t session) {
+Status Catalog::begin_again(std::int64_t session, const Identity& identity, std::string_view form) {
   return impl_->atomically([&] {
     for (const char* sql : {"DELETE FROM block WHERE session = ?", "DELETE FROM piece WHERE session = ?",
-                            "DELETE FROM tail WHERE session = ?", "DELETE FROM extra WHERE session = ?",
-                            "UPDATE session SET sinks = 0, indexed = 0 WHERE id = ?"}) {
+                            "DELETE FROM tail WHERE session = ?", "DELETE FROM extra WHERE session = ?"}) {
       SQLite::Statement statement(impl_->db, sql);
       statement.bind(1, session);
       statement.exec();
     }
+    SQLite::Statement update(impl_->db,
+                             "UPDATE session SET sinks = 0, indexed = 0, identity = ?, form = ? WHERE id = ?");
+    Bind(update).text(to_json(identity)).text(form).number(session);
+    update.exec();
   });
 }
 
-Status Catalog::touch(std::int64_t session, std::uint64_t turn, std::int64_t now, std::span<const BlockRow> blocks) {
+Status Catalog::touch(std::int64_t session, std::uint64_t turn, std::int64_t now, std::span<const StreamPos> fetched) {
   return impl_->atomically([&] {
-    SQLite::Statement update(impl_->db, "UPDATE block SET used = ?, fetches = ? WHERE session = ? AND first = ?");
-    for (const BlockRow& block : blocks) {
-      Bind(update)
-          .number(static_cast<std::int64_t>(block.last_use))
-          .number(block.fetches)
-          .number(session)
-          .number(block.range.begin.get());
+    SQLite::Statement update(impl_->db,
+                             "UPDATE block SET used = ?, fetches = fetches + 1 WHERE session = ? AND first = ?");
+    for (const StreamPos begin : fetched) {
+      Bind(update).number(static_cast<std::int64_t>(turn)).number(session).number(begin.get());
       update.exec();
     }
     SQLite::Statement used(impl_->db, "UPDATE session SET turn = ?, used = ? WHERE id = ?");

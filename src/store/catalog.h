@@ -126,10 +126,11 @@ class Catalog {
     std::span<const PayloadRow> payloads;
   };
   Status add_progress(const Progress& progress);
-  /// Forgets all blocks of a session and what is known of its index; its text stays.
-  Status forget_blocks(std::int64_t session);
-  /// Writes down that blocks were used.
-  Status touch(std::int64_t session, std::uint64_t turn, std::int64_t now, std::span<const BlockRow> blocks);
+  /// Forgets all blocks of a session and what is known of its index; its text stays. They are to be made anew under
+  /// `identity` and `form`.
+  Status begin_again(std::int64_t session, const Identity& identity, std::string_view form);
+  /// Writes down that a session was used, and which blocks were fetched once more, each by where it begins.
+  Status touch(std::int64_t session, std::uint64_t turn, std::int64_t now, std::span<const StreamPos> fetched);
 
   // ── payloads ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -341,14 +341,14 @@ Status State::keep_extra(std::int64_t session, std::int64_t slot, const BlockKey
   return remove_orphans();
 }
 
-Status State::touch(std::int64_t session, std::uint64_t turn, std::span<const BlockRow> blocks) {
-  MODELD_TRY_VOID(catalog_->touch(session, turn, now(), blocks));
+Status State::touch(std::int64_t session, std::uint64_t turn, std::span<const StreamPos> fetched) {
+  MODELD_TRY_VOID(catalog_->touch(session, turn, now(), fetched));
   count_books();
   return {};
 }
 
-Status State::forget_blocks(std::int64_t session) {
-  MODELD_TRY_VOID(catalog_->forget_blocks(session));
+Status State::begin_again(std::int64_t session, const Identity& identity, std::string_view form) {
+  MODELD_TRY_VOID(catalog_->begin_again(session, identity, form));
   return remove_orphans();
 }
 

@@ -82,8 +82,10 @@ class State final : public PayloadTier {
   Status commit(const Progress& progress);
   /// Keeps a payload beside a session's blocks, durable at once.
   Status keep_extra(std::int64_t session, std::int64_t slot, const BlockKey& key, const KvPayload& payload);
-  Status touch(std::int64_t session, std::uint64_t turn, std::span<const BlockRow> blocks);
-  Status forget_blocks(std::int64_t session);
+  /// Writes down that a session was asked, and what was fetched for it, each by where its block begins.
+  Status touch(std::int64_t session, std::uint64_t turn, std::span<const StreamPos> fetched);
+  /// Forgets all blocks of a session and what is known of its index, which are to be made under `identity` and `form`.
+  Status begin_again(std::int64_t session, const Identity& identity, std::string_view form);
   /// A session's index: its pieces, one after the other, and the tail. Errors: state_damaged when one is not as its
   /// checksum says.
   Result<std::vector<std::byte>> read_index(const SessionRow& session) const;

@@ -1,0 +1,98 @@
+// One session's place in a state directory, and how far it has been written there.
+//
+// Durable: text as soon as save() returned after it was appended, blocks with their KV, index and meaning in groups.
+// Failure: what cannot be written is told by save(), and written with the next one that succeeds.
+// Thread:  the session's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "plan/reading.h"
+#include "recall/key_index.h"
+#include "recall/sentence_index.h"
+#include "session/stream_text.h"
+#include "store/cold_store.h"
+#include "store/state.h"
+
+namespace modeld {
+
+/// KV that is kept beside a session's blocks, so that it need not be computed again after a restart.
+enum class KeptSlot : std::uint8_t { sinks, recent };
+
+/// What a session has done so far. `blocks`: those that are parked in `store` and indexed.
+struct DoneStream {
+  const StreamText& text;
+  std::span<const Block> blocks;
+  StreamPos sinks_end;
+  const KeyIndex& index;
+  const SentenceIndex* sentences = nullptr;
+  const ColdStore& store;
+  SessionId id;
+};
+
+/// How a session's blocks are made: what must stay as it was when it goes on.
+struct BlockForm {
+  KvOrigin origin = KvOrigin::isolated;
+  std::int32_t sinks = 0;
+  std::int32_t run_up = 0;
+  std::int32_t stream_window = 0;
+  /// Name of the embedder; empty without one.
+  std::string embedder;
+  friend bool operator==(const BlockForm&, const BlockForm&) = default;
+};
+BlockForm form_of(const ReadingPolicy& policy, std::string_view embedder);
+std::string to_json(const BlockForm& form);
+/// Errors: state_damaged for anything that to_json() does not write.
+Result<BlockForm> form_from_json(std::string_view json);
+
+class Durable {
+ public:
+  /// The session of this name, or a new one. Errors also: payload_invalid for one that another model, engine or KV type
+  /// has made, bad_argument for one made with another embedder.
+  static Result<std::unique_ptr<Durable>> open(State& state, std::string_view name, const Identity& identity,
+                                               const BlockForm& form);
+
+  [[nodiscard]] const BlockForm& form() const { return form_; }
+  [[nodiscard]] std::uint64_t turn() const { return row_.turn; }
+  [[nodiscard]] StreamPos sinks_end() const { return StreamPos(row_.sinks); }
+  /// Parts and blocks that are durable, or were read back.
+  [[nodiscard]] std::size_t blocks() const { return blocks_; }
+
+  Result<std::vector<PartRow>> take_parts();
+  struct Indexed {
+    std::vector<BlockRow> blocks;
+    std::vector<std::byte> index;
+    std::int64_t tokens = 0;
+  };
+  /// Blocks with their index. Errors: state_damaged where they do not fit each other or one has changed.
+  Result<Indexed> take_blocks();
+  /// Forgets all blocks: they are to be computed again.
+  Status begin_again();
+
+  Status save(const DoneStream& done);
+  Status touch(std::uint64_t turn, std::span<const StreamPos> fetched);
+
+  [[nodiscard]] bool keeps(const BlockKey& key) const { return state_.holds(key); }
+  Result<KvPayload> kept(const BlockKey& key) { return state_.read(key); }
+  Status keep(KeptSlot slot, const BlockKey& key, const KvPayload& payload);
+
+ private:
+  Durable(State& state, SessionRow row, Identity identity, BlockForm form)
+      : state_(state), row_(std::move(row)), identity_(std::move(identity)), form_(std::move(form)) {}
+
+  State& state_;
+  SessionRow row_;  // sinks and indexed as far as they are durable
+  Identity identity_;
+  BlockForm form_;
+  std::size_t parts_ = 0;
+  std::size_t blocks_ = 0;
+};
+
+}  // namespace modeld
