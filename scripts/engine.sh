@@ -29,6 +29,13 @@ flags="-DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DGGML_NATIVE=ON -DGGML
   -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF
   -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_COMMON=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF
   -DLLAMA_BUILD_COMMIT=$LLAMA_COMMIT -DLLAMA_BUILD_NUMBER=0 -DCMAKE_INSTALL_RPATH=\$ORIGIN"
+# Virtual machines and sandboxes there are that name AMX among their processor's features and lose its tiles when they
+# switch threads: every batch then ends in an illegal instruction.
+without=
+case $(grep -m1 '^flags' /proc/cpuinfo 2>/dev/null || true) in
+  *amx_tile*) without="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16" ;;
+esac
+export CFLAGS="$without" CXXFLAGS="$without"
 minutes=8
 if [ -n "${MODELD_CUDA:-}" ]; then
   PATH=$PATH:/usr/local/cuda/bin
@@ -42,7 +49,7 @@ fi
 compiler=$(c++ --version 2>/dev/null | head -n 1) || compiler=
 [ -n "$compiler" ] || die "there is no C++ compiler; run ./dev setup."
 processor=$(grep -m1 -E '^(flags|Features)' /proc/cpuinfo || uname -m)
-key=$(printf '%s\n' "$LLAMA_SDIST_SHA256" "$flags" "$compiler" "$processor" | sha256sum | cut -c1-12)
+key=$(printf '%s\n' "$LLAMA_SDIST_SHA256" "$flags $without" "$compiler" "$processor" | sha256sum | cut -c1-12)
 engine=$cache/engines/llama-$key
 answer() { printf '%s\n%s\n' "$engine/prefix" "$engine/source"; }
 if [ -d "$engine" ]; then
