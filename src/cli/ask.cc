@@ -14,6 +14,7 @@
 #include "cli/exit.h"
 #include "cli/interrupt.h"
 #include "cli/report.h"
+#include "cli/session_texts.h"
 #include "cli/state_choice.h"
 #include "cli/terminal.h"
 #include "cli/text_size.h"
@@ -142,12 +143,12 @@ class AskRun {
                    {"answer_tokens_max", most},
                    {"hot_tokens", model_.budget.hot_tokens}});
     MODELD_TRY_VOID(open_state());
-    MODELD_TRY(const std::vector<TextPart> parts, read_text(model_.description.geometry, model_.budget));
+    MODELD_TRY(std::vector<TextPart> parts, read_text(model_.description.geometry, model_.budget));
     MODELD_TRY_VOID(open_model(invocation_.engine, options_.choice, model_, display_));
     interruptible_ = std::make_unique<InterruptibleEngine>(*model_.engine);
     MODELD_TRY_VOID(check_questions());
     MODELD_TRY(calibration_, ready_calibration(*model_.engine, options_.choice, display_));
-    MODELD_TRY_VOID(open_session(parts));
+    MODELD_TRY_VOID(open_session(std::move(parts)));
     if (!many()) MODELD_TRY_VOID(tell_pass(question_of(questions_.front())));
     MODELD_TRY_VOID(session_->ingest(display_.sink(), &interrupt_flag()));
     display_.finish();
@@ -198,7 +199,7 @@ class AskRun {
     return {};
   }
 
-  Status open_session(const std::vector<TextPart>& parts) {
+  Status open_session(std::vector<TextPart> parts) {
     store_ = std::make_unique<ColdStore>(model_.budget.cold_bytes, state_.get());
     SessionSettings settings;
     settings.context = options_.context;
@@ -212,14 +213,7 @@ class AskRun {
     settings.name = options_.session;
     MODELD_TRY(session_, Session::create(*model_.engine, *store_, calibration_, settings));
     tell_storage();
-    // What a session has is not given to it again.
-    std::vector<TextPart> fresh;
-    std::copy_if(parts.begin(), parts.end(), std::back_inserter(fresh),
-                 [&](const TextPart& part) { return !session_->has(part); });
-    if (fresh.size() < parts.size())
-      display_.note(
-          fmt::format("{} of {} texts are in the session already.", parts.size() - fresh.size(), parts.size()));
-    if (!fresh.empty()) MODELD_TRY_VOID(session_->append(fresh, &interrupt_flag()));
+    MODELD_TRY_VOID(give_texts(std::move(parts)));
     MODELD_TRY(const IngestPlan plan, session_->plan());
     std::string line =
         plan.exact ? fmt::format("{} tokens, exact mode: all of it is attended; {} of KV",
@@ -240,6 +234,18 @@ class AskRun {
                       "will be dropped, and computed again where it is needed.",
                       bytes_text(model_.budget.cold_bytes)));
     return {};
+  }
+
+  // What a session has is not given to it again, and what has changed is not added to what it was.
+  Status give_texts(std::vector<TextPart> named) {
+    const std::vector<TextPart> there = session_->parts();
+    const TextUpdate update = update_texts(there, std::move(named));
+    if (!there.empty() && update.same + update.changed > 0)
+      display_.note(fmt::format("The session has {} of these texts; {} of them have changed.",
+                                update.same + update.changed, update.changed));
+    if (update.changed > 0) return session_->replace(update.parts, &interrupt_flag());
+    if (update.added == 0) return {};
+    return session_->append(std::span(update.parts).subspan(there.size()), &interrupt_flag());
   }
 
   int answer_all() {

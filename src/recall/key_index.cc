@@ -92,47 +92,27 @@ void KeyIndex::append(std::span<const std::vector<float>> keys, std::int32_t cou
   tokens_ += count;
 }
 
-void KeyIndex::append_copy(StreamRange range) {
-  MODELD_CHECK(range.begin.get() >= 0 && range.begin <= range.end && range.end.get() <= tokens_);
+void KeyIndex::append_copy(const KeyIndex& from, StreamRange range) {
+  MODELD_CHECK(range.begin.get() >= 0 && range.begin <= range.end && range.end.get() <= from.tokens_);
+  MODELD_CHECK(from.key_dim_ == key_dim_ && from.pieces_.size() == pieces_.size());
   reserve(tokens_ + range.size());
-  for (auto& pieces : pieces_) {
+  for (std::size_t head = 0; head < pieces_.size(); ++head) {
     for (std::int64_t i = 0; i < range.size(); ++i) {
-      const auto copy = [&](std::int64_t from, std::int64_t to) {
-        const std::int64_t from_tile = from / kTile % kPieceTiles;
-        const std::int64_t to_tile = to / kTile % kPieceTiles;
-        const Piece& source = pieces[as_size(from / (kPieceTiles * kTile))];
-        Piece& target = pieces[as_size(to / (kPieceTiles * kTile))];
-        target.scales[as_size(to_tile * kTile + to % kTile)] = source.scales[as_size(from_tile * kTile + from % kTile)];
-        for (std::int64_t d = 0; d < key_dim_; ++d) {
-          target.keys[as_size(to_tile * kTile * key_dim_) + place_in_tile(to % kTile, d)] =
-              source.keys[as_size(from_tile * kTile * key_dim_) + place_in_tile(from % kTile, d)];
-        }
-      };
-      copy(range.begin.get() + i, tokens_ + i);
+      const std::int64_t source_token = range.begin.get() + i;
+      const std::int64_t target_token = tokens_ + i;
+      const std::int64_t from_tile = source_token / kTile % kPieceTiles;
+      const std::int64_t to_tile = target_token / kTile % kPieceTiles;
+      const Piece& source = from.pieces_[head][as_size(source_token / kPieceTokens)];
+      Piece& target = pieces_[head][as_size(target_token / kPieceTokens)];
+      target.scales[as_size(to_tile * kTile + target_token % kTile)] =
+          source.scales[as_size(from_tile * kTile + source_token % kTile)];
+      for (std::int64_t d = 0; d < key_dim_; ++d) {
+        target.keys[as_size(to_tile * kTile * key_dim_) + place_in_tile(target_token % kTile, d)] =
+            source.keys[as_size(from_tile * kTile * key_dim_) + place_in_tile(source_token % kTile, d)];
+      }
     }
   }
   tokens_ += range.size();
-}
-
-void KeyIndex::truncate(StreamPos begin) {
-  MODELD_CHECK(begin.get() >= 0);
-  if (begin.get() >= tokens_) return;
-  const std::int64_t kept = begin.get();
-  for (auto& pieces : pieces_) {
-    pieces.resize(as_size((kept + kPieceTokens - 1) / kPieceTokens));
-    if (kept % kPieceTokens == 0) continue;
-    Piece& last = pieces.back();
-    const std::int64_t in_piece = kept % kPieceTokens;
-    std::fill(last.scales.begin() + in_piece, last.scales.end(), std::uint16_t{0});
-    const std::int64_t cut_tile = in_piece / kTile;
-    for (std::int64_t lane = in_piece % kTile; lane < kTile; ++lane) {
-      for (std::int64_t d = 0; d < key_dim_; ++d) {
-        last.keys[as_size(cut_tile * kTile * key_dim_) + place_in_tile(lane, d)] = 0;
-      }
-    }
-    std::fill(last.keys.begin() + (cut_tile + 1) * kTile * key_dim_, last.keys.end(), std::int8_t{0});
-  }
-  tokens_ = kept;
 }
 
 void KeyIndex::write_tiles(std::int64_t p, std::int64_t tiles, std::vector<std::byte>& out) const {

@@ -36,10 +36,9 @@ class KeyIndex {
   /// Appends the keys of `count` tokens at the end. keys[i]: count × key_dim f32, row-major, for kv_heads()[i].
   /// Each token's key is scaled by its own largest magnitude / 127 (f16 scale). REQUIRES the sizes to match.
   void append(std::span<const std::vector<float>> keys, std::int32_t count);
-  /// Appends a copy of tokens that are here already, exactly as they are kept. REQUIRES a range within tokens().
-  void append_copy(StreamRange range);
-  /// Forgets tokens from `begin` on.
-  void truncate(StreamPos begin);
+  /// Appends a copy of tokens as `from`, an index of the same heads or this one, keeps them. REQUIRES a range within
+  /// from.tokens().
+  void append_copy(const KeyIndex& from, StreamRange range);
 
   // As bytes, to be stored: whole pieces of kPieceTokens tokens, which never change once they are full, and the tiles
   // of a last one that is not.

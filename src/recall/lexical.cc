@@ -177,25 +177,6 @@ void LexicalIndex::append(std::string_view text) {
   total_length_ += hashes.size();
 }
 
-void LexicalIndex::truncate(std::size_t begin) {
-  if (begin >= lengths_.size()) return;
-  for (auto it = postings_.begin(); it != postings_.end();) {
-    auto& list = it->second;
-    const std::size_t size = list.size();
-    while (!list.empty() && list.back().block >= begin) list.pop_back();
-    if (list.size() != size) {
-      posting_slots_ -= list.capacity();
-      list.shrink_to_fit();
-      posting_slots_ += list.capacity();
-    }
-    it = list.empty() ? postings_.erase(it) : std::next(it);
-  }
-  for (std::size_t block = begin; block < lengths_.size(); ++block) total_length_ -= lengths_[block];
-  lengths_.resize(begin);
-  if (postings_.bucket_count() > 4 * postings_.size()) postings_.rehash(0);
-  if (lengths_.capacity() > 2 * lengths_.size()) lengths_.shrink_to_fit();
-}
-
 std::int64_t LexicalIndex::bytes() const {
   // What the GNU C++ library and allocator take: a node is link, hash and list in one piece of the heap; each list is
   // another.

@@ -22,8 +22,6 @@ class LexicalIndex {
  public:
   /// Adds the next block's text; blocks are numbered from 0 in the order of the calls.
   void append(std::string_view text);
-  /// Forgets blocks from `begin` on.
-  void truncate(std::size_t begin);
   [[nodiscard]] std::size_t blocks() const { return lengths_.size(); }
   /// Bytes held, with the heap's own.
   [[nodiscard]] std::int64_t bytes() const;

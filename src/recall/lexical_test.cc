@@ -109,15 +109,6 @@ TEST(LexicalIndex, FollowsTheFormula) {
   EXPECT_DOUBLE_EQ(index.score("apple apple APPLE")[0], expected);
 }
 
-std::string block_text(std::uint32_t seed) {
-  std::string text;
-  for (std::uint32_t i = 0; i < 5 + seed % 11; ++i) {
-    seed = seed * 1664525U + 1013904223U;
-    text += "w" + std::string(1, static_cast<char>('a' + (seed >> 8U) % 20)) + " ";
-  }
-  return text;
-}
-
 TEST(LexicalIndex, MostIsWhatABlockOfMeanLengthWithEachWordOnceWouldScore) {
   LexicalIndex index;
   index.append("the heron waits");
@@ -133,37 +124,6 @@ TEST(LexicalIndex, MostIsWhatABlockOfMeanLengthWithEachWordOnceWouldScore) {
   EXPECT_EQ(covered("the"), 0.0);
   EXPECT_EQ(LexicalIndex().covered("heron", {}), 0.0);
   EXPECT_EQ(index.most(""), 0.0);
-}
-
-RC_GTEST_PROP(LexicalIndex, TruncatedEqualsFresh, ()) {
-  LexicalIndex grown;
-  std::vector<std::string> texts;
-  const auto steps = *rc::gen::inRange(1, 30);
-  for (int step = 0; step < steps; ++step) {
-    if (*rc::gen::inRange(0, 4) > 0) {
-      texts.push_back(block_text(*rc::gen::arbitrary<std::uint32_t>()));
-      grown.append(texts.back());
-    } else {
-      const auto begin = *rc::gen::inRange<std::size_t>(0, texts.size() + 2);
-      grown.truncate(begin);
-      if (begin < texts.size()) texts.resize(begin);
-    }
-  }
-  LexicalIndex fresh;
-  for (const std::string& text : texts) fresh.append(text);
-  RC_ASSERT(grown.blocks() == fresh.blocks());
-  for (char c = 'a'; c < 'u'; ++c) RC_ASSERT(grown.score(std::string("w") + c) == fresh.score(std::string("w") + c));
-  if (texts.empty()) RC_ASSERT(grown.score("wa").empty());
-}
-
-TEST(LexicalIndex, ForgetsTheMemoryOfWhatWasTruncated) {
-  LexicalIndex index;
-  for (std::uint32_t i = 0; i < 10; ++i) index.append(block_text(i));
-  const std::int64_t before = index.bytes();
-  for (int i = 0; i < 2000; ++i) index.append("unique" + std::to_string(i) + " other" + std::to_string(i * 7));
-  EXPECT_GT(index.bytes(), before + 2000 * 100);
-  index.truncate(10);
-  EXPECT_LT(index.bytes(), before + 500);
 }
 
 /// English prose of the licences that every Debian system has.

@@ -21,17 +21,6 @@ void SentenceIndex::append(std::span<const std::vector<float>> sentences) {
   begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
 }
 
-void SentenceIndex::append_copy(std::size_t block) {
-  MODELD_CHECK(block < blocks());
-  const std::size_t begin = begins_[block];
-  const std::size_t end = begins_[block + 1];
-  for (std::size_t s = begin; s < end; ++s) {
-    scales_.push_back(float{scales_[s]});
-    for (std::size_t d = 0; d < dim_; ++d) codes_.push_back(std::int8_t{codes_[s * dim_ + d]});
-  }
-  begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
-}
-
 std::vector<std::byte> SentenceIndex::bytes_of(std::size_t block) const {
   MODELD_CHECK(block < blocks());
   const std::size_t begin = begins_[block];
@@ -56,13 +45,6 @@ bool SentenceIndex::append_bytes(std::span<const std::byte> block) {
   }
   begins_.push_back(static_cast<std::uint32_t>(scales_.size()));
   return true;
-}
-
-void SentenceIndex::truncate(std::size_t begin) {
-  if (begin >= blocks()) return;
-  begins_.resize(begin + 1);
-  scales_.resize(begins_.back());
-  codes_.resize(scales_.size() * dim_);
 }
 
 std::int64_t SentenceIndex::bytes() const {

@@ -2,7 +2,7 @@
 // answers them.
 //
 // Memory: int8 with one scale a sentence: dim + 4 bytes; a block also takes 4.
-// Thread: const calls may run side by side; append and truncate need exclusive use.
+// Thread: const calls may run side by side; append needs exclusive use.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,10 @@ class SentenceIndex {
 
   /// Adds the next block by its sentences' vectors, each of dim numbers; none is allowed. Blocks are numbered from 0.
   void append(std::span<const std::vector<float>> sentences);
-  /// Adds a copy of a block that is here. REQUIRES block < blocks().
-  void append_copy(std::size_t block);
   /// A block as bytes, to be stored. REQUIRES block < blocks().
   [[nodiscard]] std::vector<std::byte> bytes_of(std::size_t block) const;
   /// Adds the next block by what bytes_of() gave. False, and nothing changed, for bytes of another length.
   [[nodiscard]] bool append_bytes(std::span<const std::byte> block);
-  /// Forgets blocks from `begin` on.
-  void truncate(std::size_t begin);
 
   [[nodiscard]] std::size_t blocks() const { return begins_.size() - 1; }
   [[nodiscard]] std::size_t sentences() const { return scales_.size(); }

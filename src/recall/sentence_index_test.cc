@@ -44,27 +44,6 @@ RC_GTEST_PROP(SentenceIndex, ScoresABlockByItsNearestSentence, ()) {
   }
 }
 
-RC_GTEST_PROP(SentenceIndex, TruncatesAndCopiesAsIfNothingElseHadBeen, ()) {
-  std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
-  SentenceIndex index(16);
-  SentenceIndex expected(16);
-  std::vector<std::vector<std::vector<float>>> blocks(2 + random() % 6);
-  for (auto& block : blocks) {
-    for (std::size_t s = random() % 4; s > 0; --s) block.push_back(unit_vector(random, 16));
-    index.append(block);
-  }
-  const std::size_t kept = 1 + random() % blocks.size();
-  const std::size_t again = random() % kept;
-  index.truncate(kept);
-  index.append_copy(again);
-  for (std::size_t b = 0; b < kept; ++b) expected.append(blocks[b]);
-  expected.append(blocks[again]);
-  const std::vector<float> question = unit_vector(random, 16);
-  RC_ASSERT(index.blocks() == kept + 1);
-  RC_ASSERT(index.sentences() == expected.sentences());
-  RC_ASSERT(index.score(question) == expected.score(question));
-}
-
 RC_GTEST_PROP(SentenceIndex, StoredBlockByBlockItIsTheSameIndex, ()) {
   std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
   SentenceIndex index(16);

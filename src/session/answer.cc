@@ -16,11 +16,10 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
   ++turn_;
   Answer answer;
   MODELD_TRY(const QuestionTokens tokens, tokenise(question));
-  Status status = make_ready(tokens, answer, progress, cancel);
+  const Turn turn{question, tokens, sink, progress, cancel, answer};
+  Status status = make_ready(turn);
   if (status) {
-    status = exact_         ? answer_exact(question, tokens, answer, sink, cancel)
-             : question.map ? answer_map({question, tokens, sink, progress, cancel, answer, answer.map.emplace()})
-                            : answer_extended(question, tokens, answer, sink, cancel);
+    status = exact_ ? answer_exact(turn) : question.map ? answer_map(turn) : answer_extended(turn);
   }
   if (!status) {
     note_failure(status.error());
@@ -34,8 +33,8 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
   return answer;
 }
 
-Status SessionImpl::make_ready(const QuestionTokens& tokens, Answer& answer, const ProgressSink& progress,
-                               const CancelFlag* cancel) {
+Status SessionImpl::make_ready(const Turn& turn) {
+  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
   MODELD_TRY(const IngestPlan plan, this->plan());
   MODELD_TRY_VOID(ingest(progress, cancel));
   if (exact_ && !fits_exact(tokens.size())) {
@@ -86,8 +85,8 @@ Status SessionImpl::compute_question(const QuestionTokens& tokens, std::span<con
   return engine_.compute(batch);
 }
 
-Status SessionImpl::answer_exact(const Question& question, const QuestionTokens& tokens, Answer& answer,
-                                 const TextSink& sink, const CancelFlag* cancel) {
+Status SessionImpl::answer_exact(const Turn& turn) {
+  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
   const Stopwatch watch;
   const Place at(static_cast<std::int32_t>(text_.end().get()));
   MODELD_TRY_VOID(engine_.observe({}));
@@ -96,10 +95,10 @@ Status SessionImpl::answer_exact(const Question& question, const QuestionTokens&
   if (status) {
     Writing writing = begin_writing(question);
     const auto last = static_cast<std::size_t>(tokens.size()) - 1;
-    const auto written = write(writing, last, at + tokens.size(), nullptr, sink, cancel, answer.seconds);
+    const auto written = write(turn, writing, last, at + tokens.size(), nullptr);
     if (written) {
       account(tokens, {}, answer);
-      take_over(writing, answer);
+      writing.give_to(answer);
     } else {
       status = tl::unexpected(written.error());
     }
@@ -114,13 +113,14 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const StreamRa
   answer.prompt_tokens = stream + tokens.size();
   answer.computed_tokens = std::exchange(since_.computed, 0) + tokens.size();
   answer.reused_tokens = answer.prompt_tokens - answer.computed_tokens;
+  answer.reused_after_edit_tokens = std::exchange(since_.taken_over, 0);
   answer.recomputed_tokens = std::exchange(since_.recomputed, 0);
   answer.attended_tokens = answer.prompt_tokens;
   if (!exact_) {
-    answer.attended_tokens = sinks_end_.get() + tokens.size();
+    answer.attended_tokens = sinks_end().get() + tokens.size();
     for (const ResidentRange& resident : resident_.ranges) answer.attended_tokens += resident.range.size();
     answer.pinned_cold_tokens = resident_.pinned_cold_tokens;
-    for (std::size_t b = 0; b < blocks_done_; ++b) {
+    for (std::size_t b = 0; b < blocks_done(); ++b) {
       if (is_resident(b)) continue;
       std::int64_t read = 0;
       for (const StreamRange& range : retrieved)
@@ -134,7 +134,7 @@ void SessionImpl::account(const QuestionTokens& tokens, std::span<const StreamRa
   }
   answer.kv_bytes_device = engine_.memory().kv;
   answer.kv_bytes_host = store_.usage().payload_bytes;
-  answer.index_bytes = exact_ ? 0 : index_bytes();
+  answer.index_bytes = exact_ ? 0 : index_->bytes();
   if (since_.ingest_seconds > 0.0) {
     answer.prefill_tokens_per_second =
         static_cast<double>(answer.computed_tokens - tokens.size()) / since_.ingest_seconds;

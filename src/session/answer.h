@@ -75,6 +75,8 @@ struct Answer {
   std::int64_t attended_tokens = 0;
   std::int64_t cold_tokens = 0;
   std::int64_t dropped_tokens = 0;
+  /// Of the reused: those that stood in other text when they were computed, before the stream was edited.
+  std::int64_t reused_after_edit_tokens = 0;
   /// Computed again beside those: probe pass, run-ups, dropped blocks.
   std::int64_t recomputed_tokens = 0;
   /// Pinned tokens that found no room in the hot set.

@@ -78,26 +78,54 @@ Result<std::vector<PartRow>> Durable::take_parts() {
   return parts;
 }
 
-Result<Durable::Indexed> Durable::take_blocks() {
-  Indexed indexed;
-  indexed.tokens = row_.indexed;
-  if (row_.indexed > 0 && row_.identity.calibration != identity_.calibration)
+Result<StoredBlocks> Durable::read_blocks(const SessionRow& row) const {
+  StoredBlocks stored;
+  stored.tokens = row.indexed;
+  stored.sinks = row.sinks;
+  if (row.indexed > 0 && row.identity.calibration != identity_.calibration)
     return fail(ErrorCode::state_damaged, "The recall index was made for other retrieval heads.");
-  MODELD_TRY(indexed.blocks, state_.books().blocks(row_.id));
-  std::int64_t end = row_.sinks;
-  for (const BlockRow& block : indexed.blocks) {
+  MODELD_TRY(stored.blocks, state_.books().blocks(row.id));
+  std::int64_t end = row.sinks;
+  for (const BlockRow& block : stored.blocks) {
     if (block.range.begin.get() != end || block.range.empty())
       return fail(ErrorCode::state_damaged, fmt::format("The blocks of session \"{}\" do not follow.", row_.name));
     end = block.range.end.get();
   }
-  if (end != row_.indexed || row_.sinks > row_.tokens || end > row_.tokens)
+  if (end != row.indexed || row.sinks > row.tokens || end > row.tokens)
     return fail(
         ErrorCode::state_damaged,
-        fmt::format("The blocks of session \"{}\" end at token {}, its index at {}.", row_.name, end, row_.indexed),
-        {{"block_tokens", end}, {"index_tokens", row_.indexed}});
-  MODELD_TRY(indexed.index, state_.read_index(row_));
-  blocks_ = indexed.blocks.size();
-  return indexed;
+        fmt::format("The blocks of session \"{}\" end at token {}, its index at {}.", row_.name, end, row.indexed),
+        {{"block_tokens", end}, {"index_tokens", row.indexed}});
+  MODELD_TRY(stored.index, state_.read_index(row));
+  return stored;
+}
+
+Result<StoredBlocks> Durable::take_blocks() {
+  MODELD_TRY(StoredBlocks stored, read_blocks(row_));
+  blocks_ = stored.blocks.size();
+  return stored;
+}
+
+Result<std::vector<StoredBlocks>> Durable::take_formers() {
+  MODELD_TRY(const std::vector<SessionRow> rows, state_.formers(row_));
+  std::vector<StoredBlocks> formers;
+  for (const SessionRow& row : rows) {
+    MODELD_TRY(StoredBlocks stored, read_blocks(row));
+    formers.push_back(std::move(stored));
+  }
+  return formers;
+}
+
+void Durable::forget_formers() {
+  // Those that are there are still needed where the stream that follows them could not be written.
+  if (replaced_ || row_.former == 0) return;
+  const Status forgotten = state_.forget_formers(row_);
+  note(forgotten);
+  if (forgotten) row_.former = 0;
+}
+
+void Durable::note(const Status& status) {
+  if (!status) note(status.error());
 }
 
 Status Durable::begin_again() {
@@ -109,13 +137,27 @@ Status Durable::begin_again() {
   return {};
 }
 
-Status Durable::save(const DoneStream& done) {
-  if (parts_ < done.text.parts()) {
+void Durable::replace() {
+  replaced_ = true;
+  parts_ = 0;
+  blocks_ = 0;
+}
+
+void Durable::save(const DoneStream& done) { note(write(done)); }
+
+Status Durable::write(const DoneStream& done) {
+  if (replaced_) {
+    const std::vector<PartRow> rows = done.text.rows(0);
+    MODELD_TRY(row_, state_.replace_session(row_, rows));
+    parts_ = rows.size();
+    replaced_ = false;
+  }
+  if (parts_ < done.text.part_count()) {
     const std::vector<PartRow> rows = done.text.rows(parts_);
     MODELD_TRY_VOID(state_.add_parts(row_.id, rows));
     parts_ += rows.size();
   }
-  if (blocks_ == done.blocks.size() && row_.sinks == done.sinks_end.get()) return {};
+  if (blocks_ == done.blocks.size() && row_.sinks == done.index.sinks_end().get()) return {};
   std::vector<BlockRow> rows;
   for (std::size_t b = blocks_; b < done.blocks.size(); ++b) {
     const std::optional<BlockRecord> record = done.store.record(done.id, done.blocks[b].range);
@@ -128,18 +170,19 @@ Status Durable::save(const DoneStream& done) {
     row.key = record->key;
     row.last_use = record->last_use;
     row.fetches = record->fetches;
-    if (done.sentences != nullptr) row.meaning = done.sentences->bytes_of(b);
+    if (done.index.meaning() != nullptr) row.meaning = done.index.meaning()->bytes_of(b);
     rows.push_back(std::move(row));
   }
   State::Progress progress;
   progress.session = row_.id;
-  progress.sinks = done.sinks_end.get();
-  progress.indexed = done.index.tokens();
+  progress.sinks = done.index.sinks_end().get();
+  const KeyIndex& keys = done.index.keys();
+  progress.indexed = keys.tokens();
   progress.blocks = rows;
   progress.first_piece = row_.indexed / KeyIndex::kPieceTokens;
-  progress.piece_bytes = done.index.piece_bytes();
-  const std::vector<std::byte> pieces = done.index.pieces(progress.first_piece);
-  const std::vector<std::byte> tail = done.index.tail();
+  progress.piece_bytes = keys.piece_bytes();
+  const std::vector<std::byte> pieces = keys.pieces(progress.first_piece);
+  const std::vector<std::byte> tail = keys.tail();
   progress.pieces = pieces;
   progress.tail = tail;
   MODELD_TRY_VOID(state_.commit(progress));
@@ -149,12 +192,23 @@ Status Durable::save(const DoneStream& done) {
   return {};
 }
 
-Status Durable::touch(std::uint64_t turn, std::span<const StreamPos> fetched) {
-  return state_.touch(row_.id, turn, fetched);
+void Durable::touch(std::uint64_t turn, std::span<const StreamPos> fetched) {
+  note(state_.touch(row_.id, turn, fetched));
 }
 
-Status Durable::keep(KeptSlot slot, const BlockKey& key, const KvPayload& payload) {
-  return state_.keep_extra(row_.id, static_cast<std::int64_t>(slot), key, payload);
+std::optional<KvPayload> Durable::kept(KeptSlot slot, const BlockKey& key) {
+  Result<KvPayload> payload = state_.read(key);
+  if (!payload) {
+    note(std::move(payload).error());
+    return std::nullopt;
+  }
+  const auto own = state_.books().extra(row_.id, static_cast<std::int64_t>(slot));
+  if (!own || *own != key) keep(slot, key, *payload);
+  return std::move(*payload);
+}
+
+void Durable::keep(KeptSlot slot, const BlockKey& key, const KvPayload& payload) {
+  note(state_.keep_extra(row_.id, static_cast<std::int64_t>(slot), key, payload));
 }
 
 }  // namespace modeld

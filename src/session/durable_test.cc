@@ -18,7 +18,9 @@
 namespace modeld {
 namespace {
 
+using testing::all_of;
 using testing::question_of;
+using testing::Said;
 using testing::World;
 
 constexpr std::int64_t kRoomy = std::int64_t{1} << 30;
@@ -56,39 +58,14 @@ struct DurableWorld : World {
     const TextPart part{"book.txt", text, SegmentKind::user};
     return session.append(std::span(&part, 1));
   }
+  [[nodiscard]] bool in(const Session& session) const {
+    const std::vector<TextPart> parts = session.parts();
+    return parts.size() == 1 && parts.front().name == "book.txt" && parts.front().text == text;
+  }
 
   std::unique_ptr<State> state;
   std::filesystem::path directory;
 };
-
-/// What a session says: its stream, its blocks, and the answers to all questions with what was read for them.
-struct Said {
-  std::vector<Token> stream;
-  std::vector<StreamRange> blocks;
-  std::vector<std::vector<Token>> answers;
-  std::vector<std::vector<StreamRange>> read;
-  friend bool operator==(const Said&, const Said&) = default;
-};
-
-Said all_of(Session& session, const std::vector<Needle>& needles) {
-  Said said;
-  for (const Needle& needle : needles) {
-    const auto answer = session.ask(question_of(needle));
-    if (!answer) {
-      ADD_FAILURE() << to_text(answer.error());
-      return said;
-    }
-    EXPECT_TRUE(answer_begins(answer->text, needle.answer)) << needle.sentence << " → " << answer->text;
-    said.answers.push_back(answer->tokens);
-    std::vector<StreamRange> read;
-    for (const Passage& passage : answer->retrieved) read.push_back(passage.range);
-    said.read.push_back(std::move(read));
-  }
-  said.stream = session.stream();
-  said.blocks = session.blocks();
-  EXPECT_EQ(session.check_integrity(), "");
-  return said;
-}
 
 void expect_no_storage_error(Session& session) {
   const auto error = session.take_storage_error();
@@ -126,7 +103,7 @@ TEST_P(DurableWays, AResumedSessionSaysWhatTheUnstoppedOneSaysAndComputesNoToken
   ASSERT_TRUE(world.reopen(kRoomy, ram));
   const auto session = world.resume(settings);
   ASSERT_TRUE(session) << to_text(session.error());
-  EXPECT_TRUE((*session)->has({"book.txt", world.text, SegmentKind::user}));
+  EXPECT_TRUE(world.in(**session));
   const auto plan = (*session)->plan();
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->done_tokens, plan->stream_tokens);
@@ -139,38 +116,46 @@ TEST_P(DurableWays, AResumedSessionSaysWhatTheUnstoppedOneSaysAndComputesNoToken
   expect_no_storage_error(**session);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, DurableWays,
-                         ::testing::Values(Way{"isolated"}, Way{"streamed", KvOrigin::streamed},
-                                         Way{"embedder", KvOrigin::isolated, true},
-                                         Way{"from_disk", KvOrigin::isolated, false, true}),
-                         [](const auto& way) { return way.param.name; });
-
-TEST(Durable, TextThatIsAppendedAfterARestartIsTheSameStreamAsWithoutOne) {
+TEST_P(DurableWays, TextThatIsAppendedAfterARestartIsTheSameStreamAsWithoutOne) {
   const auto parts = [](const World& world) {
     const std::size_t half = world.text.find("\n", world.text.size() / 2) + 1;
     return std::vector<TextPart>{{"one.txt", world.text.substr(0, half), SegmentKind::user},
                                  {"two.txt", world.text.substr(half), SegmentKind::user}};
   };
   DurableWorld world;
+  world.calibration.reading.origin = GetParam().origin;
+  world.calibration.reading.stream_window = 384;
+  const auto embedder = open_scripted_embedder();
+  SessionSettings settings = World::settings();
+  if (GetParam().embedder) settings.embedder = embedder.get();
   const std::vector<TextPart> texts = parts(world);
   Said expected;
   {
-    const auto session = world.open(World::settings());
-    for (const TextPart& part : texts) ASSERT_TRUE(session->append(std::span(&part, 1)));
+    const auto session = world.open(settings);
+    for (const TextPart& part : texts) {
+      ASSERT_TRUE(session->append(std::span(&part, 1)));
+      ASSERT_TRUE(session->ingest());
+    }
     expected = all_of(*session, world.needles);
   }
   for (const TextPart& part : texts) {
     ASSERT_TRUE(world.reopen());
-    const auto session = world.resume();
+    const auto session = world.resume(settings);
     ASSERT_TRUE(session) << to_text(session.error());
     ASSERT_TRUE((*session)->append(std::span(&part, 1)));
     ASSERT_TRUE((*session)->ingest());
   }
   ASSERT_TRUE(world.reopen());
-  const auto session = world.resume();
+  const auto session = world.resume(settings);
   ASSERT_TRUE(session) << to_text(session.error());
   EXPECT_EQ(all_of(**session, world.needles), expected);
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, DurableWays,
+                         ::testing::Values(Way{"isolated"}, Way{"streamed", KvOrigin::streamed},
+                                           Way{"embedder", KvOrigin::isolated, true},
+                                           Way{"from_disk", KvOrigin::isolated, false, true}),
+                         [](const auto& way) { return way.param.name; });
 
 TEST(Durable, AShortSessionInExactModeGoesOnToo) {
   DurableWorld world(3'000);
@@ -192,7 +177,7 @@ TEST(Durable, AShortSessionInExactModeGoesOnToo) {
 Status live(DurableWorld& world) {
   MODELD_TRY_VOID(world.reopen());
   MODELD_TRY(const std::unique_ptr<Session> session, world.resume());
-  if (!session->has({"book.txt", world.text, SegmentKind::user})) MODELD_TRY_VOID(world.append(*session));
+  if (!world.in(*session)) MODELD_TRY_VOID(world.append(*session));
   MODELD_TRY_VOID(session->ingest());
   MODELD_TRY(const Answer answer, session->ask(question_of(world.needles[0])));
   return answer.tokens.empty() ? fail(ErrorCode::internal, "No answer.") : Status{};
@@ -234,7 +219,7 @@ TEST(Durable, KilledAtAnyStepNothingIsLostAndTheAnswersAreThoseOfAnUnkilledRun) 
     EXPECT_TRUE(damages->empty()) << n << ": " << damages->front().what;
     auto session = world.resume(World::settings(512));
     ASSERT_TRUE(session) << n << ": " << to_text(session.error());
-    if (!(*session)->has({"book.txt", world.text, SegmentKind::user})) {
+    if (!world.in(**session)) {
       ASSERT_TRUE(world.append(**session)) << n;
     }
     EXPECT_EQ(all_of(**session, world.needles), expected) << n;
@@ -291,6 +276,76 @@ TEST(Durable, WhatCannotBeWrittenIsSaidTheSessionGoesOnAndTheNextDurablePointHas
     EXPECT_EQ(plan->done_tokens, plan->stream_tokens);
     EXPECT_EQ(all_of(**session, world.needles), before);
   }
+}
+
+TEST(Durable, KilledAtAnyStepOfAnEditTheSessionHasTheTextBeforeOrAfterItAndNothingIsComputedTwice) {
+  DurableWorld world(16'000);
+  const std::string edited =
+      world.text.substr(0, 8'000) + " A heron came by and stood there. " + world.text.substr(8'000);
+  const auto edit = [&edited](Session& session) {
+    const TextPart part{"book.txt", edited, SegmentKind::user};
+    return session.replace(std::span(&part, 1));
+  };
+  Said expected;
+  std::int64_t fresh_payloads = 0;
+  {
+    ASSERT_TRUE(world.reopen());
+    auto session = world.resume();
+    ASSERT_TRUE(edit(**session));
+    expected = all_of(**session, world.needles);
+    fresh_payloads = world.state->usage().payload_bytes;
+    session->reset();
+  }
+  const auto change = [&](int n) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int step = 0;
+      set_fault_hook([&step, n](FaultPoint) {
+        if (step++ == n) ::kill(::getpid(), SIGKILL);
+        return 0;
+      });
+      const Status opened = world.reopen();
+      auto session = world.resume();
+      const bool done = opened && session && edit(**session) && (*session)->ingest();
+      session->reset();
+      ::_exit(done ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+  };
+  int after = 0;
+  for (int n = 0;; ++n) {
+    world.close();
+    std::filesystem::remove_all(world.directory);
+    ASSERT_TRUE(live(world));
+    world.close();
+    const bool killed = change(n);
+    ASSERT_TRUE(world.reopen()) << n;
+    const auto damages = world.state->verify();
+    ASSERT_TRUE(damages && damages->empty()) << n;
+    auto session = world.resume();
+    ASSERT_TRUE(session) << n << ": " << to_text(session.error());
+    const std::string text = (*session)->parts().front().text;
+    EXPECT_TRUE(text == world.text || text == edited) << n;
+    after += text == edited ? 1 : 0;
+    if (text == edited) {
+      const auto answer = (*session)->ask(question_of(world.needles[0]));
+      ASSERT_TRUE(answer) << n;
+      EXPECT_LE(answer->computed_tokens, 5 * 128 + 64) << n;
+    } else {
+      ASSERT_TRUE(edit(**session)) << n;
+    }
+    EXPECT_EQ(all_of(**session, world.needles), expected) << n;
+    expect_no_storage_error(**session);
+    session->reset();
+    // What the edit left behind is gone.
+    EXPECT_EQ(world.state->books().all_sessions()->size(), 1U) << n;
+    EXPECT_EQ(world.state->usage().payload_bytes, fresh_payloads) << n;
+    if (!killed || ::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(after, 10);
 }
 
 /// A session that was read and asked, then closed.

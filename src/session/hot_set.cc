@@ -64,10 +64,10 @@ Status SessionImpl::compute_range(StreamRange range, Place at, bool observed) {
 Status SessionImpl::trim_main(Place end) { return engine_.evict(kMain, {end, Place(INT32_MAX)}); }
 
 StreamRange SessionImpl::recent_range() const {
-  if (blocks_done_ == 0) return {sinks_end_, sinks_end_};
-  const StreamPos end = blocks_[blocks_done_ - 1].range.end;
-  StreamPos begin = blocks_[blocks_done_ - 1].range.begin;
-  for (std::size_t b = blocks_done_ - 1; b-- > 0;) {
+  if (blocks_done() == 0) return {sinks_end(), sinks_end()};
+  const StreamPos end = blocks_[blocks_done() - 1].range.end;
+  StreamPos begin = blocks_[blocks_done() - 1].range.begin;
+  for (std::size_t b = blocks_done() - 1; b-- > 0;) {
     if (end - blocks_[b].range.begin > shape_.recent) break;
     begin = blocks_[b].range.begin;
   }
@@ -82,8 +82,8 @@ bool SessionImpl::is_resident(std::size_t block) const {
 std::vector<BlockView> SessionImpl::views(std::span<const double> scores) const {
   const StreamRange recent = recent_range();
   std::vector<BlockView> views;
-  views.reserve(blocks_done_);
-  for (std::size_t b = 0; b < blocks_done_; ++b) {
+  views.reserve(blocks_done());
+  for (std::size_t b = 0; b < blocks_done(); ++b) {
     BlockView view;
     view.range = blocks_[b].range;
     view.cls = blocks_[b].cls;
@@ -105,7 +105,7 @@ Result<HotSetPlan> SessionImpl::plan_hot(std::span<const double> scores, std::in
   HotSetRequest request;
   request.blocks = blocks;
   request.budget_tokens =
-      cells_ - static_cast<std::int32_t>(sinks_end_.get()) - question_tokens - settings_.answer_tokens;
+      cells_ - static_cast<std::int32_t>(sinks_end().get()) - question_tokens - settings_.answer_tokens;
   request.retrieved_max = std::min(blocks_max, shape_.blocks);
   request.pinned_share = 0.0;
   if (scores.empty() && request.budget_tokens > 0)
@@ -117,7 +117,7 @@ Status SessionImpl::make_resident() {
   if (resident_.valid) return {};
   if (cells_ == 0) MODELD_TRY_VOID(open_context(0));
   MODELD_TRY_VOID(ingest_sinks());
-  const Place sinks(static_cast<std::int32_t>(sinks_end_.get()));
+  const Place sinks(static_cast<std::int32_t>(sinks_end().get()));
   // Pinned blocks get what room the retrieved ones and a question leave, at most half.
   const std::int32_t retrieved = shape_.blocks * kBlockLimits.max_tokens;
   MODELD_TRY(const HotSetPlan plan, plan_hot({}, std::min(kQuestionRoom, settings_.hot_tokens / 8) + retrieved, 0));

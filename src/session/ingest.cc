@@ -45,16 +45,6 @@ Status check_cancel(const CancelFlag* cancel) {
 
 }  // namespace
 
-Status SessionImpl::begin_work(const CancelFlag* cancel) {
-  MODELD_TRY_VOID(check_cancel(cancel));
-  engine_.clear_cancel();
-  MODELD_TRY(const IngestPlan plan, this->plan());
-  if (exact_ != plan.exact) resident_.valid = false;
-  if (exact_ && !plan.exact) leave_exact();
-  exact_ = plan.exact;
-  return {};
-}
-
 void SessionImpl::leave_exact() {
   // What was computed densely is computed again, block by block.
   exact_ = false;
@@ -73,8 +63,14 @@ void SessionImpl::drop_exact() {
 
 Status SessionImpl::ingest(const ProgressSink& progress, const CancelFlag* cancel) {
   const Stopwatch watch;
-  Status status = begin_work(cancel);
-  if (status) status = exact_ ? ingest_exact(progress, cancel) : ingest_extended(progress, cancel);
+  MODELD_TRY_VOID(check_cancel(cancel));
+  engine_.clear_cancel();
+  MODELD_TRY(const IngestPlan plan, this->plan());
+  if (exact_ != plan.exact) resident_.valid = false;
+  if (exact_ && !plan.exact) leave_exact();
+  if (!exact_ && plan.exact && cells_ > 0) MODELD_TRY_VOID(trim_main(Place(0)));
+  exact_ = plan.exact;
+  Status status = exact_ ? ingest_exact(progress, cancel) : ingest_extended(progress, cancel);
   since_.ingest_seconds += watch.seconds();
   if (!status) note_failure(status.error());
   return status;
@@ -109,12 +105,12 @@ Status SessionImpl::ingest_exact(const ProgressSink& progress, const CancelFlag*
 }
 
 Status SessionImpl::ingest_extended(const ProgressSink& progress, const CancelFlag* cancel) {
-  const StreamPos from = blocks_done_ > 0 ? blocks_[blocks_done_ - 1].range.end
-                                          : StreamPos(std::min<std::int64_t>(policy_.sinks, text_.end().get()));
-  blocks_.resize(blocks_done_);
+  const StreamPos from = blocks_done() > 0 ? blocks_[blocks_done() - 1].range.end
+                                           : StreamPos(std::min<std::int64_t>(policy_.sinks, text_.end().get()));
+  blocks_.resize(blocks_done());
   const std::vector<Block> fresh = text_.cut(from, kBlockLimits);
   blocks_.insert(blocks_.end(), fresh.begin(), fresh.end());
-  if (blocks_done_ < blocks_.size() || sinks_end_ == StreamPos(0)) {
+  if (blocks_done() < blocks_.size() || sinks_end() == StreamPos(0)) {
     if (cells_ == 0) MODELD_TRY_VOID(open_context(0));
     MODELD_TRY_VOID(ingest_sinks());
     const Stopwatch watch;
@@ -126,67 +122,65 @@ Status SessionImpl::ingest_extended(const ProgressSink& progress, const CancelFl
   }
   const Status resident = make_resident();
   save(0);
+  if (resident) forget_formers();
   return resident;
 }
 
 Status SessionImpl::ingest_sinks() {
   const StreamPos end(std::min<std::int64_t>(policy_.sinks, text_.end().get()));
-  if (sinks_end_ != StreamPos(0)) {
+  if (sinks_end() != StreamPos(0)) {
     // Known already. A new context has to compute them again; a used one keeps them and drops the rest for the lanes.
     if (engine_.extent(kMain).empty()) {
-      return place_kept(KeptSlot::sinks, {StreamPos(0), sinks_end_}, Place(0));
+      return place_kept(KeptSlot::sinks, {StreamPos(0), sinks_end()}, Place(0));
     }
     resident_.valid = false;
-    return trim_main(Place(static_cast<std::int32_t>(sinks_end_.get())));
+    return trim_main(Place(static_cast<std::int32_t>(sinks_end().get())));
   }
-  const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
   MODELD_TRY_VOID(trim_main(Place(0)));
+  if (take_over_sinks(end)) return place_kept(KeptSlot::sinks, {StreamPos(0), end}, Place(0));
+  const std::vector<KvHeadRef> heads(index_->keys().kv_heads().begin(), index_->keys().kv_heads().end());
   MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
   MODELD_TRY_VOID(compute_range({StreamPos(0), end}, Place(0), true));
-  index_->append(engine_.observation().keys, static_cast<std::int32_t>(end.get()));
-  sinks_end_ = end;
+  index_->append_sinks(engine_.observation().keys, static_cast<std::int32_t>(end.get()));
   since_.computed += end.get();
   keep(KeptSlot::sinks, {StreamPos(0), end}, Place(0));
   return {};
 }
 
 StreamRange SessionImpl::run_up_of(StreamRange block) const {
-  return {std::max(sinks_end_, block.begin - policy_.run_up), block.begin};
+  return {std::max(sinks_end(), block.begin - policy_.run_up), block.begin};
 }
 
 Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFlag* cancel) {
   const auto total = static_cast<std::uint64_t>(text_.end().get());
   const auto tell = [&] {
-    report(progress, "reading the text", static_cast<std::uint64_t>(blocks_[blocks_done_ - 1].range.end.get()), total,
+    report(progress, "reading the text", static_cast<std::uint64_t>(blocks_[blocks_done() - 1].range.end.get()), total,
            "tokens");
   };
-  while (blocks_done_ < blocks_.size()) {
+  while (blocks_done() < blocks_.size()) {
     MODELD_TRY_VOID(check_cancel(cancel));
-    if (const std::optional<StreamRange> first = repeated(blocks_done_)) {
-      MODELD_TRY_VOID(record_block(blocks_done_, key_of(blocks_done_), {}));
-      index_->append_copy(*first);
-      ++blocks_done_;
-      if (blocks_done_ % kReportBlocks == 0 || blocks_done_ == blocks_.size()) tell();
+    if (const std::optional<KnownBlock> known = known_block(blocks_done())) {
+      MODELD_TRY_VOID(take_over(blocks_done(), *known));
+      if (blocks_done() % kReportBlocks == 0 || blocks_done() == blocks_.size()) tell();
       continue;
     }
     std::vector<StreamRange> group;
     std::int64_t tokens = 0;
-    while (group.size() < static_cast<std::size_t>(kLanes) && blocks_done_ + group.size() < blocks_.size()) {
-      const std::size_t next = blocks_done_ + group.size();
-      if (!group.empty() && repeated(next)) break;
+    while (group.size() < static_cast<std::size_t>(kLanes) && blocks_done() + group.size() < blocks_.size()) {
+      const std::size_t next = blocks_done() + group.size();
+      if (!group.empty() && known_block(next)) break;
       const StreamRange range = blocks_[next].range;
       const std::int64_t more = range.end - run_up_of(range).begin;
-      const std::int64_t room = std::min<std::int64_t>(kBatchTokens, cells_ - sinks_end_.get());
+      const std::int64_t room = std::min<std::int64_t>(kBatchTokens, cells_ - sinks_end().get());
       if (!group.empty() && tokens + more > room) break;
       group.push_back(range);
       tokens += more;
     }
     MODELD_TRY(Isolated done, compute_isolated(group));
     for (std::size_t i = 0; i < group.size(); ++i) {
-      MODELD_TRY_VOID(park(blocks_done_, std::move(done.payloads[i]), done.keys[i]));
+      MODELD_TRY_VOID(park(blocks_done(), std::move(done.payloads[i]), done.keys[i]));
       since_.computed += group[i].size();
       since_.recomputed += run_up_of(group[i]).size();
-      ++blocks_done_;
     }
     tell();
     save(kSaveBlocks);
@@ -198,25 +192,27 @@ BlockKey SessionImpl::key_of(std::size_t block) const {
   const StreamRange range = blocks_[block].range;
   const std::span<const Token> tokens = slice(text_.tokens(), range);
   const Digest128 identity = this->identity().digest();
-  const Digest128 sinks = hash_tokens(slice(text_.tokens(), {StreamPos(0), sinks_end_}));
+  const Digest128 sinks = hash_tokens(slice(text_.tokens(), {StreamPos(0), sinks_end()}));
   if (policy_.origin == KvOrigin::isolated)
     return isolated_key(identity, sinks, slice(text_.tokens(), run_up_of(range)), tokens);
   const std::optional<BlockRecord> before = block == 0 ? std::nullopt : store_.record(id_, blocks_[block - 1].range);
   return streamed_key(identity, sinks, policy_.stream_window, before ? before->key : BlockKey{}, tokens);
 }
 
-std::optional<StreamRange> SessionImpl::repeated(std::size_t block) const {
+std::optional<KnownBlock> SessionImpl::known_block(std::size_t block) const {
   const BlockKey key = key_of(block);
-  const auto first = first_with_key_.find(key);
-  if (first == first_with_key_.end() || !store_.has(key)) return std::nullopt;
-  return first->second;
+  if (!store_.has(key)) return std::nullopt;
+  if (const auto first = index_->find(key)) return KnownBlock{index_.get(), *first};
+  for (const FormerStream& former : formers_)
+    if (const auto first = former.index->find(key)) return KnownBlock{former.index.get(), *first};
+  return std::nullopt;
 }
 
 Result<Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> ranges) {
   MODELD_CHECK(ranges.size() <= static_cast<std::size_t>(kLanes));
-  const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
+  const std::vector<KvHeadRef> heads(index_->keys().kv_heads().begin(), index_->keys().kv_heads().end());
   MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
-  const Place first(static_cast<std::int32_t>(sinks_end_.get()));
+  const Place first(static_cast<std::int32_t>(sinks_end().get()));
   const auto clear_lanes = [&] {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       // Failing to empty a lane means a poisoned context, which the failed step reports itself.
@@ -253,75 +249,74 @@ Result<Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> rang
     result.payloads.push_back(std::move(*payload));
     row += static_cast<std::size_t>(run_up);
     result.keys.push_back(key_rows(engine_.observation(), row, static_cast<std::size_t>(size),
-                                   static_cast<std::size_t>(index_->key_dim())));
+                                   static_cast<std::size_t>(index_->keys().key_dim())));
     row += static_cast<std::size_t>(size);
   }
   clear_lanes();
   return result;
 }
 
-std::int64_t SessionImpl::index_bytes() const {
-  return index_->bytes() + lexical_.bytes() + (sentences_ == nullptr ? 0 : sentences_->bytes());
-}
-
-Status SessionImpl::charge_index() { return store_.charge(id_, index_bytes() + text_.bytes()); }
-
-Status SessionImpl::record_block(std::size_t block, const BlockKey& key, KvPayload payload) {
+Status SessionImpl::put(std::size_t block, const BlockKey& key, KvPayload payload) {
+  MODELD_TRY_VOID(store_.charge(id_, index_->bytes() + text_.bytes()));
   const StreamRange range = blocks_[block].range;
-  const std::string text = text_.text(range);
-  const auto first = first_with_key_.find(key);
-  // Whatever may fail comes before anything of the block is kept.
-  std::vector<std::vector<float>> meaning;
-  if (sentences_ != nullptr && first == first_with_key_.end()) {
-    MODELD_TRY(meaning, settings_.embedder->embed(sentences_of(text)));
-  }
-  MODELD_TRY_VOID(charge_index());
   MODELD_TRY(const BlockRecord kept, store_.put(id_, range, blocks_[block].cls, policy_.origin, key,
                                                 slice(text_.tokens(), range), std::move(payload), turn_));
   static_cast<void>(kept);
-  lexical_.append(text);
-  if (first == first_with_key_.end()) {
-    if (sentences_ != nullptr) sentences_->append(meaning);
-    first_with_key_.emplace(key, range);
-  } else if (sentences_ != nullptr) {
-    const auto same = std::lower_bound(blocks_.begin(), blocks_.end(), first->second.begin,
-                                       [](const Block& b, StreamPos begin) { return b.range.begin < begin; });
-    sentences_->append_copy(static_cast<std::size_t>(same - blocks_.begin()));
-  }
   return {};
 }
 
 Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys) {
-  MODELD_TRY_VOID(record_block(block, key_of(block), std::move(payload)));
-  index_->append(keys, static_cast<std::int32_t>(blocks_[block].range.size()));
+  const BlockKey key = key_of(block);
+  const std::string text = text_.text(blocks_[block].range);
+  // Whatever may fail comes before anything of the block is kept.
+  std::vector<std::vector<float>> meaning;
+  if (settings_.embedder != nullptr) {
+    MODELD_TRY(meaning, settings_.embedder->embed(sentences_of(text)));
+  }
+  MODELD_TRY_VOID(put(block, key, std::move(payload)));
+  index_->append({key, blocks_[block].range, text}, keys, meaning);
+  return {};
+}
+
+Status SessionImpl::take_over(std::size_t block, const KnownBlock& known) {
+  const BlockKey key = key_of(block);
+  const std::string text = text_.text(blocks_[block].range);
+  MODELD_TRY_VOID(put(block, key, {}));
+  index_->append_copy({key, blocks_[block].range, text}, *known.index, known.block);
+  if (known.index != index_.get()) since_.taken_over += blocks_[block].range.size();
   return {};
 }
 
 Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFlag* cancel) {
-  const std::vector<KvHeadRef> heads(index_->kv_heads().begin(), index_->kv_heads().end());
-  MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
-  const Place sinks(static_cast<std::int32_t>(sinks_end_.get()));
+  while (blocks_done() < blocks_.size()) {
+    const std::optional<KnownBlock> known = known_block(blocks_done());
+    if (!known) break;
+    MODELD_TRY_VOID(take_over(blocks_done(), *known));
+  }
+  const Place sinks(static_cast<std::int32_t>(sinks_end().get()));
   const std::int32_t window = std::min(policy_.stream_window, cells_ - sinks.get() - kBlockLimits.max_tokens);
   // Places go up to twice the window before it moves down, so that one shift serves a whole window of tokens.
   const Place limit(std::min(sinks.get() + 2 * window + kBatchTokens, engine_.geometry().trained_window));
   Place next = sinks;    // where the next token goes
   Place oldest = sinks;  // where the window begins
-  if (blocks_done_ > 0) {
+  if (blocks_done() > 0) {
     // Going on after an interruption or an earlier text: the window before is computed again, so that the blocks to
     // come see it.
-    const StreamPos end = blocks_[blocks_done_ - 1].range.end;
-    const StreamRange before{std::max(sinks_end_, end - window), end};
+    const StreamPos end = blocks_[blocks_done() - 1].range.end;
+    const StreamRange before{std::max(sinks_end(), end - window), end};
     MODELD_TRY_VOID(compute_range(before, sinks, false));
     since_.recomputed += before.size();
     next += static_cast<std::int32_t>(before.size());
   }
-  while (blocks_done_ < blocks_.size()) {
+  const std::vector<KvHeadRef> heads(index_->keys().kv_heads().begin(), index_->keys().kv_heads().end());
+  MODELD_TRY_VOID(engine_.observe(ObserveSpec{{}, heads, true}));
+  while (blocks_done() < blocks_.size()) {
     MODELD_TRY_VOID(check_cancel(cancel));
     const std::int32_t room = std::min(kBatchTokens, cells_ - sinks.get() - window);
     std::int32_t tokens = 0;
     std::size_t count = 0;
-    while (blocks_done_ + count < blocks_.size()) {
-      const auto more = static_cast<std::int32_t>(blocks_[blocks_done_ + count].range.size());
+    while (blocks_done() + count < blocks_.size()) {
+      const auto more = static_cast<std::int32_t>(blocks_[blocks_done() + count].range.size());
       if (count > 0 && tokens + more > room) break;
       tokens += more;
       ++count;
@@ -338,20 +333,19 @@ Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFl
       next += delta;
       oldest = sinks;
     }
-    const StreamRange range{blocks_[blocks_done_].range.begin, blocks_[blocks_done_ + count - 1].range.end};
+    const StreamRange range{blocks_[blocks_done()].range.begin, blocks_[blocks_done() + count - 1].range.end};
     MODELD_TRY_VOID(compute_range(range, next, true));
     std::size_t row = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const StreamRange block = blocks_[blocks_done_].range;
+      const StreamRange block = blocks_[blocks_done()].range;
       const Place at = next + static_cast<std::int32_t>(block.begin - range.begin);
       const auto size = static_cast<std::int32_t>(block.size());
       MODELD_TRY(KvPayload payload, engine_.export_range(kMain, {at, at + size}));
       const auto keys = key_rows(engine_.observation(), row, static_cast<std::size_t>(size),
-                                 static_cast<std::size_t>(index_->key_dim()));
-      MODELD_TRY_VOID(park(blocks_done_, std::move(payload), keys));
+                                 static_cast<std::size_t>(index_->keys().key_dim()));
+      MODELD_TRY_VOID(park(blocks_done(), std::move(payload), keys));
       row += static_cast<std::size_t>(size);
       since_.computed += size;
-      ++blocks_done_;
     }
     next += tokens;
     report(progress, "reading the text", static_cast<std::uint64_t>(range.end.get()),

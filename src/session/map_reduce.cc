@@ -32,7 +32,7 @@ Result<MapReducePlan> SessionImpl::plan_map(const Question& question, const Ques
     sizes.push_back(static_cast<std::int32_t>(block.range.size()));
     end = block.range.end;
   };
-  for (std::size_t b = 0; b < blocks_done_; ++b) add(blocks_[b]);
+  for (std::size_t b = 0; b < blocks_done(); ++b) add(blocks_[b]);
   for (const Block& block : text_.cut(end, kBlockLimits)) add(block);
   MODELD_TRY(const std::vector<Token> lead, engine_.tokenize(kLead, false, false));
   MODELD_TRY(const std::vector<Token> label, engine_.tokenize(kLabel, false, false));
@@ -49,7 +49,8 @@ Result<MapReducePlan> SessionImpl::plan_map(const Question& question, const Ques
   return plan_map_reduce(request);
 }
 
-Status SessionImpl::answer_map(const MapTurn& turn) {
+Status SessionImpl::answer_map(const Turn& turn) {
+  turn.answer.map.emplace();
   MODELD_TRY(const MapReducePlan plan, plan_map(turn.question, turn.tokens));
   const double speed = speeds_.question > 0.0 ? speeds_.question : calibration_.prefill_tokens_per_second;
   const std::int64_t question = turn.tokens.size();
@@ -63,7 +64,7 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
     status = tl::unexpected(std::move(partial).error());
   }
   if (status) {
-    since_.recomputed += turn.pass.computed_tokens - question;
+    since_.recomputed += turn.answer.map->computed_tokens - question;
     account(turn.tokens, {}, turn.answer);
     turn.answer.attended_tokens = turn.answer.prompt_tokens;
     turn.answer.cold_tokens = turn.answer.dropped_tokens = turn.answer.pinned_cold_tokens = 0;
@@ -75,13 +76,13 @@ Status SessionImpl::answer_map(const MapTurn& turn) {
   return status;
 }
 
-Result<std::vector<std::vector<Token>>> SessionImpl::map(const MapTurn& turn, const MapReducePlan& plan) {
+Result<std::vector<std::vector<Token>>> SessionImpl::map(const Turn& turn, const MapReducePlan& plan) {
   MODELD_TRY_VOID(open_cells(settings_.hot_tokens));
   MODELD_TRY_VOID(ingest_sinks());
   std::vector<std::vector<Token>> partial;
   for (const MapPart& part : plan.parts) {
     // Before the part, not behind it: the last one's answer may be on the screen by then.
-    report(turn.progress, "asking each part of the text", static_cast<std::uint64_t>(turn.pass.read_tokens),
+    report(turn.progress, "asking each part of the text", static_cast<std::uint64_t>(turn.answer.map->read_tokens),
            static_cast<std::uint64_t>(plan.read_tokens), "tokens");
     MODELD_TRY(const Place at, admit_part(turn, part));
     MODELD_TRY(const Writing writing, ask_behind(turn, at, plan.parts.size() == 1));
@@ -90,18 +91,18 @@ Result<std::vector<std::vector<Token>>> SessionImpl::map(const MapTurn& turn, co
     const StreamRange last = blocks_[part.first + part.count - 1].range;
     const StreamText::Where begin = text_.where(first);
     const StreamText::Where end = text_.where(last);
-    PartialAnswer& one = turn.pass.parts.emplace_back();
+    PartialAnswer& one = turn.answer.map->parts.emplace_back();
     one.range = {first.begin, last.end};
     one.source = begin.source;
     one.line_begin = begin.line_begin;
     one.line_end = end.source == begin.source ? end.line_end : begin.line_end;
     one.text = turn.question.answer_prefix + (turn.question.answer_prefix.empty() ? "" : " ") + writing.text();
-    turn.pass.read_tokens += part.tokens;
+    turn.answer.map->read_tokens += part.tokens;
   }
   return partial;
 }
 
-Status SessionImpl::reduce(const MapTurn& turn, const MapReducePlan& plan, std::vector<std::vector<Token>> partial) {
+Status SessionImpl::reduce(const Turn& turn, const MapReducePlan& plan, std::vector<std::vector<Token>> partial) {
   for (std::size_t round = 0; round < plan.rounds.size(); ++round) {
     std::vector<std::vector<Token>> folded;
     std::span<const std::vector<Token>> left(partial);
@@ -118,14 +119,14 @@ Status SessionImpl::reduce(const MapTurn& turn, const MapReducePlan& plan, std::
       folded.push_back(writing.tokens());
     }
     partial = std::move(folded);
-    ++turn.pass.rounds;
+    ++turn.answer.map->rounds;
   }
   return {};
 }
 
-Result<Place> SessionImpl::admit_part(const MapTurn& turn, const MapPart& part) {
+Result<Place> SessionImpl::admit_part(const Turn& turn, const MapPart& part) {
   const Stopwatch watch;
-  Place at(static_cast<std::int32_t>(sinks_end_.get()));
+  Place at(static_cast<std::int32_t>(sinks_end().get()));
   MODELD_TRY_VOID(trim_main(at));
   for (std::size_t b = part.first; b < part.first + part.count; ++b) {
     MODELD_TRY_VOID(admit_block(b, at));
@@ -135,7 +136,7 @@ Result<Place> SessionImpl::admit_part(const MapTurn& turn, const MapPart& part) 
   return at;
 }
 
-Result<Place> SessionImpl::read_partial(const MapTurn& turn, std::span<const std::vector<Token>> partial) {
+Result<Place> SessionImpl::read_partial(const Turn& turn, std::span<const std::vector<Token>> partial) {
   const Stopwatch watch;
   MODELD_TRY(const std::vector<Token> lead, engine_.tokenize(kLead, false, false));
   MODELD_TRY(const std::vector<Token> label, engine_.tokenize(kLabel, false, false));
@@ -158,13 +159,14 @@ Result<Place> SessionImpl::read_partial(const MapTurn& turn, std::span<const std
     add(one);
   }
   MODELD_TRY_VOID(engine_.compute(batch));
-  turn.pass.computed_tokens += at.get();
+  turn.answer.map->computed_tokens += at.get();
   turn.answer.seconds.question += watch.seconds();
   return at;
 }
 
-Result<Writing> SessionImpl::ask_behind(const MapTurn& turn, Place at, bool last) {
-  const auto& [question, tokens, sink, progress, cancel, answer, pass] = turn;
+Result<Writing> SessionImpl::ask_behind(const Turn& turn, Place at, bool last) {
+  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
+  MapReport& pass = *answer.map;
   const Stopwatch watch;
   MODELD_TRY_VOID(engine_.observe({}));
   MODELD_TRY_VOID(compute_question(tokens, {}, at));
@@ -174,13 +176,14 @@ Result<Writing> SessionImpl::ask_behind(const MapTurn& turn, Place at, bool last
       last ? std::min(question.answer_tokens_max, settings_.answer_tokens) : question.partial_tokens_max;
   Writing writing(engine_, question, limit, question.stop_at_line_end || !frame_.chat);
   const auto row = static_cast<std::size_t>(tokens.size()) - 1;
-  MODELD_TRY(const auto none,
-             write(writing, row, at + tokens.size(), nullptr, last ? sink : TextSink{}, cancel, answer.seconds));
+  const TextSink nobody;
+  const Turn part{question, tokens, last ? sink : nobody, progress, cancel, answer};
+  MODELD_TRY(const auto none, write(part, writing, row, at + tokens.size(), nullptr));
   static_cast<void>(none);
   pass.computed_tokens += tokens.size();
   pass.written_tokens += static_cast<std::int64_t>(writing.tokens().size());
   if (last) {
-    take_over(writing, answer);
+    writing.give_to(answer);
     if (pass.written_tokens > 0)
       answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(pass.written_tokens);
   }

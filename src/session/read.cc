@@ -9,16 +9,15 @@
 
 namespace modeld {
 
-Status SessionImpl::answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer,
-                                    const TextSink& sink, const CancelFlag* cancel) {
-  Status status = read_and_write(question, tokens, answer, sink, cancel);
+Status SessionImpl::answer_extended(const Turn& turn) {
+  Status status = read_and_write(turn);
   // Retrieved blocks, question and answer leave the hot set again, also after an error.
   if (Status restored = put_back(); status && !restored) status = std::move(restored);
   return status;
 }
 
-Status SessionImpl::read_and_write(const Question& question, const QuestionTokens& tokens, Answer& answer,
-                                   const TextSink& sink, const CancelFlag* cancel) {
+Status SessionImpl::read_and_write(const Turn& turn) {
+  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
   MODELD_TRY(Relevance relevant, relevance(tokens, question, answer.seconds));
   Writing writing = begin_writing(question);
   std::vector<std::size_t> given_up;
@@ -34,8 +33,8 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
       if (begun > 0) better = better_block(look, writing);
     }
     if (!better) {
-      MODELD_TRY(better, write(writing, static_cast<std::size_t>(computed) - 1, reading.question + computed,
-                               looking ? &look : nullptr, sink, cancel, answer.seconds));
+      MODELD_TRY(better, write(turn, writing, static_cast<std::size_t>(computed) - 1, reading.question + computed,
+                               looking ? &look : nullptr));
     }
     if (!better) {
       account(tokens, reading.ranges, answer);
@@ -53,23 +52,23 @@ Status SessionImpl::read_and_write(const Question& question, const QuestionToken
     MODELD_TRY_VOID(put_back());
     MODELD_TRY_VOID(make_resident());
   }
-  take_over(writing, answer);
+  writing.give_to(answer);
   return {};
 }
 
 Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens& tokens, std::span<const Token> written,
                                   bool looking, Seconds& seconds) {
   const Stopwatch admitting;
-  std::vector<double> order(blocks_done_, 0.0);
+  std::vector<double> order(blocks_done(), 0.0);
   for (std::size_t i = 0; i < wanted.blocks.size(); ++i) order[wanted.blocks[i]] = 1.0 / static_cast<double>(1 + i);
   MODELD_TRY(const HotSetPlan plan, plan_hot(order, tokens.size(), static_cast<std::int32_t>(wanted.blocks.size())));
   PlacementRequest request;
-  request.sink_tokens = static_cast<std::int32_t>(sinks_end_.get());
+  request.sink_tokens = static_cast<std::int32_t>(sinks_end().get());
   std::vector<StreamRange> pinned;
   pinned.reserve(resident_.ranges.size());
   for (std::size_t i = 0; i + 1 < resident_.ranges.size(); ++i) pinned.push_back(resident_.ranges[i].range);
   request.pinned = pinned;
-  request.recent = resident_.ranges.empty() ? StreamRange{sinks_end_, sinks_end_} : resident_.ranges.back().range;
+  request.recent = resident_.ranges.empty() ? StreamRange{sinks_end(), sinks_end()} : resident_.ranges.back().range;
   std::vector<StreamRange> retrieved;
   retrieved.reserve(plan.retrieved.size());
   for (const std::size_t b : plan.retrieved) {
@@ -85,10 +84,11 @@ Result<Reading> SessionImpl::read(const Relevance& wanted, const QuestionTokens&
   MODELD_TRY(const Placement placement, place(request));
   for (const PlaceRange& hole : placement.holes) MODELD_TRY_VOID(set_aside(hole));
   Reading reading{plan.retrieved, retrieved, placement.question,
-                  looking ? attended(placement.holes) : AttendedKeys(engine_.geometry(), *index_)};
+                  looking ? attended(placement.holes) : AttendedKeys(engine_.geometry(), index_->keys())};
   MODELD_TRY_VOID(admit_passages(plan.retrieved, retrieved, placement.retrieved));
   if (looking)
-    for (const PlacedRange& placed : placement.retrieved) reading.attended.append(*index_, placed.range, placed.at);
+    for (const PlacedRange& placed : placement.retrieved)
+      reading.attended.append(index_->keys(), placed.range, placed.at);
   seconds.admission += admitting.seconds();
   const Stopwatch computing;
   MODELD_TRY_VOID(engine_.observe(looking ? retrieval_heads() : ObserveSpec{}));
@@ -129,9 +129,9 @@ Writing SessionImpl::begin_writing(const Question& question) const {
           question.stop_at_line_end || !frame_.chat};
 }
 
-Result<std::optional<std::size_t>> SessionImpl::write(Writing& writing, std::size_t row, Place at, const Look* look,
-                                                      const TextSink& sink, const CancelFlag* cancel,
-                                                      Seconds& seconds) {
+Result<std::optional<std::size_t>> SessionImpl::write(const Turn& turn, Writing& writing, std::size_t row, Place at,
+                                                      const Look* look) {
+  Seconds& seconds = turn.answer.seconds;
   const Stopwatch watch;
   const auto look_now = [&]() -> std::optional<std::size_t> {
     if (look == nullptr) return std::nullopt;
@@ -143,7 +143,8 @@ Result<std::optional<std::size_t>> SessionImpl::write(Writing& writing, std::siz
   };
   std::optional<std::size_t> better;
   while (true) {
-    if (cancel != nullptr && cancel->requested()) return fail(ErrorCode::cancelled, "Cancelled while answering.");
+    if (turn.cancel != nullptr && turn.cancel->requested())
+      return fail(ErrorCode::cancelled, "Cancelled while answering.");
     const Token token = writing.next(engine_.logits(row));
     if (writing.done()) {
       better = look_now();
@@ -161,18 +162,19 @@ Result<std::optional<std::size_t>> SessionImpl::write(Writing& writing, std::siz
     if (look != nullptr && std::cmp_less(writing.held(), settings_.reread.look_tokens)) continue;
     better = look_now();
     if (better) break;
-    writing.keep(sink);
+    writing.keep(turn.sink);
   }
-  if (!better) writing.keep(sink);
+  if (!better) writing.keep(turn.sink);
   seconds.decode += watch.seconds();
   return better;
 }
 
 void SessionImpl::note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const {
   look.reading->attended.append(engine_.observation(), at);
-  const std::vector<HeadQueries> queries = queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(),
-                                                      first, count, at, look.reading->attended);
-  std::vector<std::vector<double>> fresh = score_by_head(*index_, queries, look.search->ranges, calibration_.rule);
+  const std::vector<HeadQueries> queries = queries_of(engine_.geometry(), calibration_, index_->keys(),
+                                                      engine_.observation(), first, count, at, look.reading->attended);
+  std::vector<std::vector<double>> fresh =
+      score_by_head(index_->keys(), queries, look.search->ranges, calibration_.rule);
   std::vector<std::vector<double>>& written = look.search->written;
   // Behind other blocks what was written before is seen anew.
   if (at == look.reading->question || written.empty()) {
@@ -191,14 +193,6 @@ std::optional<std::size_t> SessionImpl::better_block(const Look& look, const Wri
   for (const BlockScore& block : ranked.fused) fused[block.block] = block.score;
   const std::vector<double> drawn = sum_of_heads(look.search->written);
   return block_to_go_back_for({fused, drawn, look.reading->blocks, look.given_up}, settings_.reread.margin);
-}
-
-void SessionImpl::take_over(const Writing& writing, Answer& answer) {
-  answer.text = writing.text();
-  answer.tokens = writing.tokens();
-  answer.finished = writing.finished();
-  if (!answer.tokens.empty())
-    answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(answer.tokens.size());
 }
 
 }  // namespace modeld

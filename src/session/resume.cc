@@ -26,67 +26,64 @@ Status SessionImpl::resume() {
   MODELD_TRY(std::vector<PartRow> parts, durable_->take_parts());
   for (PartRow& part : parts) MODELD_TRY_VOID(text_.append_stored(std::move(part)));
   Status taken = take_blocks();
-  if (taken) return charge_index();
+  if (taken) return take_formers();
   if (taken.error().code != ErrorCode::state_damaged) return taken;
   // The text is there; what was made of it is made again.
-  forget_blocks();
+  store_.erase(id_);
+  index_ = new_index();
+  blocks_.clear();
   MODELD_TRY_VOID(durable_->begin_again());
-  storage_error_ = std::move(taken).error();
-  storage_error_->message += " All of the session's text is computed again.";
+  Error error = std::move(taken).error();
+  error.message += " All of the session's text is computed again.";
+  durable_->note(std::move(error));
   return {};
 }
 
 Status SessionImpl::take_blocks() {
-  MODELD_TRY(const Durable::Indexed stored, durable_->take_blocks());
+  MODELD_TRY(const StoredBlocks stored, durable_->take_blocks());
   const auto damaged = [](std::string what) { return fail(ErrorCode::state_damaged, std::move(what)); };
-  if (durable_->sinks_end() > text_.end() || stored.tokens > text_.end().get())
-    return damaged("More was computed of the session than its text has.");
-  if (!index_->load(stored.index, stored.tokens)) return damaged("The session's recall index has another size.");
-  sinks_end_ = durable_->sinks_end();
+  if (stored.tokens > text_.end().get()) return damaged("More was computed of the session than its text has.");
+  if (!index_->load_keys(stored.index, stored.tokens, stored.sinks))
+    return damaged("The session's recall index has another size.");
   for (const BlockRow& row : stored.blocks) {
     if (row.segment >= text_.segments().size()) return damaged("A block of the session belongs to no part of it.");
+    const std::size_t block = blocks_.size();
     blocks_.push_back({row.range, row.segment, row.cls});
-    if (key_of(blocks_done_) != row.key) return damaged("A block of the session is not what its text gives.");
-    const auto begin = static_cast<std::size_t>(row.range.begin.get());
-    const auto tokens = std::span(text_.tokens()).subspan(begin, static_cast<std::size_t>(row.range.size()));
-    MODELD_TRY(const BlockRecord record,
-               store_.put(id_, row.range, row.cls, row.origin, row.key, tokens, {}, row.last_use));
-    static_cast<void>(record);
-    lexical_.append(text_.text(row.range));
-    if (sentences_ != nullptr && !sentences_->append_bytes(row.meaning))
+    if (key_of(block) != row.key) return damaged("A block of the session is not what its text gives.");
+    MODELD_TRY_VOID(put(block, row.key, {}));
+    const std::string text = text_.text(row.range);
+    if (!index_->load_block({row.key, row.range, text}, row.meaning))
       return damaged("The meaning of a block of the session has another size.");
-    first_with_key_.emplace(row.key, row.range);
-    ++blocks_done_;
   }
   return {};
 }
 
-void SessionImpl::forget_blocks() {
-  blocks_.clear();
-  blocks_done_ = 0;
-  sinks_end_ = StreamPos(0);
-  first_with_key_.clear();
-  index_->truncate(StreamPos(0));
-  lexical_.truncate(0);
-  if (sentences_ != nullptr) sentences_->truncate(0);
-  store_.erase(id_);
-  resident_.valid = false;
+Status SessionImpl::take_formers() {
+  Result<std::vector<StoredBlocks>> stored = durable_->take_formers();
+  // What cannot be taken over is computed.
+  if (!stored) {
+    durable_->note(std::move(stored).error());
+    return {};
+  }
+  for (const StoredBlocks& former : *stored) {
+    auto index = new_index();
+    bool whole = index->load_keys(former.index, former.tokens, former.sinks);
+    for (const BlockRow& row : former.blocks) whole = whole && index->load_block({row.key, row.range, ""}, row.meaning);
+    // Its sinks' tokens are not known here; they are computed again.
+    if (whole) formers_.push_back({store_.new_session(), {}, std::move(index)});
+  }
+  return {};
 }
 
 void SessionImpl::save(std::size_t least) {
-  if (durable_ == nullptr || blocks_done_ - durable_->blocks() < least) return;
-  const DoneStream done{text_, std::span(blocks_).first(blocks_done_), sinks_end_, *index_, sentences_.get(), store_,
-                        id_};
-  note_storage(durable_->save(done));
-}
-
-void SessionImpl::note_storage(const Status& status) {
-  if (!status) storage_error_ = status.error();
+  if (durable_ == nullptr || blocks_done() - durable_->blocks() < least) return;
+  durable_->save({text_, std::span(blocks_).first(blocks_done()), *index_, store_, id_});
 }
 
 std::optional<Error> SessionImpl::take_storage_error() {
-  if (std::optional<Error> below = store_.take_tier_error(); below && !storage_error_) storage_error_ = below;
-  return std::exchange(storage_error_, std::nullopt);
+  if (std::optional<Error> below = store_.take_tier_error(); below && durable_ != nullptr)
+    durable_->note(std::move(*below));
+  return durable_ == nullptr ? std::nullopt : durable_->take_error();
 }
 
 void SessionImpl::note_use(const Answer& answer) {
@@ -97,7 +94,7 @@ void SessionImpl::note_use(const Answer& answer) {
                                     [&](const Block& b) { return b.range.contains(passage.range.begin); });
     if (block != blocks_.end()) fetched.push_back(block->range.begin);
   }
-  note_storage(durable_->touch(turn_, fetched));
+  durable_->touch(turn_, fetched);
 }
 
 BlockKey SessionImpl::kept_key(StreamRange range, Place at) const {
@@ -108,7 +105,7 @@ BlockKey SessionImpl::kept_key(StreamRange range, Place at) const {
                       .subspan(static_cast<std::size_t>(tokens.begin.get()), static_cast<std::size_t>(tokens.size())));
   };
   // Its KV depends on all that stands before it in sequence 0.
-  add({StreamPos(0), sinks_end_});
+  add({StreamPos(0), sinks_end()});
   for (const ResidentRange& before : resident_.ranges) {
     add(before.range);
     hasher.number(static_cast<std::uint64_t>(before.at.get()));
@@ -121,14 +118,13 @@ void SessionImpl::keep(KeptSlot slot, StreamRange range, Place at) {
   if (durable_ == nullptr || range.empty()) return;
   const auto payload = engine_.export_range(kMain, {at, at + static_cast<std::int32_t>(range.size())});
   // What a windowed layer has lost already is computed again after a restart.
-  if (payload) note_storage(durable_->keep(slot, kept_key(range, at), *payload));
+  if (payload) durable_->keep(slot, kept_key(range, at), *payload);
 }
 
 Status SessionImpl::place_kept(KeptSlot slot, StreamRange range, Place at) {
   if (const BlockKey key = kept_key(range, at); durable_ != nullptr && durable_->keeps(key)) {
-    const Result<KvPayload> payload = durable_->kept(key);
+    const std::optional<KvPayload> payload = durable_->kept(slot, key);
     if (payload && engine_.admit(kMain, *payload, at)) return {};
-    if (!payload) storage_error_ = payload.error();
   }
   MODELD_TRY_VOID(compute_range(range, at, false));
   since_.recomputed += range.size();

@@ -38,18 +38,18 @@ StreamRange what_matters(const KeyIndex& index, std::span<const HeadQueries> que
 ObserveSpec SessionImpl::retrieval_heads() const {
   ObserveSpec spec;
   for (const HeadMass& head : calibration_.heads) spec.queries.push_back(head.head);
-  spec.keys.assign(index_->kv_heads().begin(), index_->kv_heads().end());
+  spec.keys.assign(index_->keys().kv_heads().begin(), index_->keys().kv_heads().end());
   return spec;
 }
 
 AttendedKeys SessionImpl::attended(std::span<const PlaceRange> holes) const {
-  AttendedKeys keys(engine_.geometry(), *index_);
-  keys.append(*index_, {StreamPos(0), sinks_end_}, Place(0));
+  AttendedKeys keys(engine_.geometry(), index_->keys());
+  keys.append(index_->keys(), {StreamPos(0), sinks_end()}, Place(0));
   for (const ResidentRange& resident : resident_.ranges) {
     StreamRange left = resident.range;
     Place at = resident.at;
     const auto append = [&](std::int64_t count) {
-      keys.append(*index_, {left.begin, left.begin + count}, at);
+      keys.append(index_->keys(), {left.begin, left.begin + count}, at);
       left.begin += count;
       at += static_cast<std::int32_t>(count);
     };
@@ -81,8 +81,8 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
   const auto all = static_cast<std::int32_t>(question.content.size());
   const std::int32_t asked = std::min(all, kQueryTokens);
   const std::int32_t first = static_cast<std::int32_t>(question.before.size()) + all - asked;
-  std::vector<HeadQueries> queries =
-      queries_of(engine_.geometry(), calibration_, *index_, engine_.observation(), first, asked, resident_.end, keys);
+  std::vector<HeadQueries> queries = queries_of(engine_.geometry(), calibration_, index_->keys(), engine_.observation(),
+                                                first, asked, resident_.end, keys);
   MODELD_TRY_VOID(engine_.observe({}));
   MODELD_TRY_VOID(trim_main(resident_.end));
   return queries;
@@ -90,12 +90,12 @@ Result<std::vector<HeadQueries>> SessionImpl::probe(const QuestionTokens& questi
 
 Result<Search> SessionImpl::search(std::span<const HeadQueries> queries, const Question& question) const {
   Search search;
-  search.ranges.reserve(blocks_done_);
-  for (std::size_t b = 0; b < blocks_done_; ++b) search.ranges.push_back(blocks_[b].range);
-  search.asked = score_by_head(*index_, queries, search.ranges, calibration_.rule);
-  if (sentences_ != nullptr) {
+  search.ranges.reserve(blocks_done());
+  for (std::size_t b = 0; b < blocks_done(); ++b) search.ranges.push_back(blocks_[b].range);
+  search.asked = score_by_head(index_->keys(), queries, search.ranges, calibration_.rule);
+  if (index_->meaning() != nullptr) {
     MODELD_TRY(const std::vector<std::vector<float>> meant, settings_.embedder->embed(std::array{question.text}));
-    search.meaning = sentences_->score(meant.front());
+    search.meaning = index_->meaning()->score(meant.front());
   }
   return search;
 }
@@ -107,8 +107,8 @@ Ranked SessionImpl::rank(const Search& search, std::string_view words) const {
     for (std::size_t c = 0; c < by_head[h].size(); ++c) by_head[h][c] = std::max(by_head[h][c], search.written[h][c]);
   }
   ranked.lists.push_back(sum_of_heads(by_head));
-  ranked.lists.push_back(lexical_.score(words));
-  const double covered = lexical_.covered(words, ranked.lists.back());
+  ranked.lists.push_back(index_->words().score(words));
+  const double covered = index_->words().covered(words, ranked.lists.back());
   if (!search.meaning.empty()) ranked.lists.push_back(search.meaning);
   ranked.fused = fuse_ranks(ranked.lists, covered);
   return ranked;
@@ -116,11 +116,11 @@ Ranked SessionImpl::rank(const Search& search, std::string_view words) const {
 
 Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Question& question, Seconds& seconds) {
   Relevance relevance;
-  relevance.scores.assign(blocks_done_, 0.0);
+  relevance.scores.assign(blocks_done(), 0.0);
   if (question.oracle) {
     double score = 1.0;
     for (const StreamRange& wanted : *question.oracle) {
-      for (std::size_t b = 0; b < blocks_done_; ++b) {
+      for (std::size_t b = 0; b < blocks_done(); ++b) {
         if (!blocks_[b].range.overlaps(wanted) || relevance.scores[b] > 0.0) continue;
         relevance.scores[b] = score;
         relevance.blocks.push_back(b);
@@ -148,11 +148,11 @@ Result<Relevance> SessionImpl::relevance(const QuestionTokens& tokens, const Que
     // Several facts of one kind are read without what stands around them: it would be more than they are.
     if (const std::size_t alike = std::min(most, blocks_alike(ranked.fused, ranked.lists)); alike > 1) {
       for (std::size_t i = 0; i < alike; ++i)
-        relevance.ranges.push_back(
-            what_matters(*index_, probed, calibration_.rule, text_.sentences(blocks_[relevance.blocks[i]].range)));
+        relevance.ranges.push_back(what_matters(index_->keys(), probed, calibration_.rule,
+                                                text_.sentences(blocks_[relevance.blocks[i]].range)));
     }
     const std::vector<std::size_t> further = follow_links(
-        lexical_, [this](std::size_t block) { return text_.text(blocks_[block].range); }, question.text,
+        index_->words(), [this](std::size_t block) { return text_.text(blocks_[block].range); }, question.text,
         relevance.blocks, ranked.lists.front(), static_cast<std::size_t>(settings_.follow));
     relevance.blocks.insert(relevance.blocks.end(), further.begin(), further.end());
   }
@@ -206,9 +206,9 @@ Result<std::vector<SelectorRanking>> SessionImpl::rankings(const QuestionTokens&
   add("fused", fused);
   constexpr std::array<std::string_view, 3> kNames = {"heads", "bm25", "embedder"};
   for (std::size_t l = 0; l < ranked.lists.size(); ++l) add(kNames[l], ranked.lists[l]);
-  add("quest", score_quest(*index_, queries, search.ranges, kBlockLimits.max_tokens));
-  add("quest-16", score_quest(*index_, queries, search.ranges, kQuestPage));
-  add("means", score_means(*index_, queries, search.ranges));
+  add("quest", score_quest(index_->keys(), queries, search.ranges, kBlockLimits.max_tokens));
+  add("quest-16", score_quest(index_->keys(), queries, search.ranges, kQuestPage));
+  add("means", score_means(index_->keys(), queries, search.ranges));
   return rankings;
 }
 

@@ -82,9 +82,10 @@ Status SessionImpl::score_ready(Scoring& job) {
   QuestionTokens room;
   room.content.assign(job.continuation.begin(), job.continuation.end());
   Answer prediction;
-  MODELD_TRY_VOID(make_ready(room, prediction, job.progress, job.cancel));
+  const TextSink nobody;
+  MODELD_TRY_VOID(make_ready({job.how, room, nobody, job.progress, job.cancel, prediction}));
   const bool reads = job.how.retrieve || job.how.oracle;
-  if (!exact_ && reads && blocks_done_ > 0) {
+  if (!exact_ && reads && blocks_done() > 0) {
     const std::int32_t blocks = shape_.blocks * kBlockLimits.max_tokens;
     if (cells_ - resident_.end.get() < blocks + room.size()) {
       MODELD_TRY_VOID(open_context(room.size()));
@@ -165,7 +166,7 @@ Result<std::vector<std::size_t>> SessionImpl::blocks_for(std::span<const Token> 
   const StreamRange recent = recent_range();
   const auto present = [&](std::size_t b) { return recent.overlaps(blocks_[b].range) || is_resident(b); };
   std::int32_t count = 0;
-  for (std::size_t b = 0; b < blocks_done_; ++b) count += present(b) ? 1 : 0;
+  for (std::size_t b = 0; b < blocks_done(); ++b) count += present(b) ? 1 : 0;
   const std::int32_t wanted = std::clamp(how.blocks.value_or(policy_.blocks), 0, std::max(0, shape_.blocks));
   query.blocks = count + wanted;
   Seconds seconds;

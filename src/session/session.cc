@@ -3,20 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "session/session_impl.h"
 
 namespace modeld {
-namespace {
-
-SessionId next_id() {
-  static std::atomic<std::uint64_t> next{1};
-  return SessionId{next++};
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Session>> Session::create(Engine& engine, ColdStore& store, const Calibration& calibration,
                                                  const SessionSettings& settings) {
   if (settings.follow < 0) return fail(ErrorCode::bad_argument, "There cannot be fewer than 0 further passages.");
@@ -58,15 +48,22 @@ SessionImpl::SessionImpl(Engine& engine, ColdStore& store, const Calibration& ca
       settings_(settings),
       policy_(settings.reading.value_or(calibration.reading)),
       frame_(std::move(frame)),
-      id_(next_id()),
+      id_(store.new_session()),
       text_(frame_) {
-  const std::vector<KvHeadRef> heads = index_heads(engine.geometry(), calibration.heads);
-  const auto layer = static_cast<std::size_t>(heads.front().layer);
-  index_ = std::make_unique<KeyIndex>(heads, engine.geometry().layers[layer].key_dim);
-  if (settings_.embedder != nullptr) sentences_ = std::make_unique<SentenceIndex>(settings_.embedder->dim());
+  index_ = new_index();
 }
 
-SessionImpl::~SessionImpl() { store_.erase(id_); }
+std::unique_ptr<BlockIndex> SessionImpl::new_index() const {
+  const std::vector<KvHeadRef> heads = index_heads(engine_.geometry(), calibration_.heads);
+  const auto layer = static_cast<std::size_t>(heads.front().layer);
+  const std::int32_t meaning = settings_.embedder == nullptr ? 0 : settings_.embedder->dim();
+  return std::make_unique<BlockIndex>(heads, engine_.geometry().layers[layer].key_dim, meaning);
+}
+
+SessionImpl::~SessionImpl() {
+  store_.erase(id_);
+  for (const FormerStream& former : formers_) store_.erase(former.id);
+}
 
 std::int32_t SessionImpl::exact_limit() const {
   return std::min(settings_.hot_tokens, engine_.geometry().trained_window);
@@ -121,7 +118,7 @@ Result<IngestPlan> SessionImpl::plan() const {
   plan.stream_tokens = text_.end().get();
   const auto question = static_cast<std::int64_t>(frame_.after_question.size()) + kQuestionRoom / 4;
   plan.done_tokens = exact_end_.get();
-  plan.exact = settings_.context != ContextMode::focus && blocks_done_ == 0 && fits_exact(question);
+  plan.exact = settings_.context != ContextMode::focus && blocks_done() == 0 && fits_exact(question);
   if (settings_.context == ContextMode::exact && !plan.exact) {
     return fail(
         ErrorCode::context_overflow,
@@ -135,11 +132,11 @@ Result<IngestPlan> SessionImpl::plan() const {
   const std::int64_t per_token = engine_.geometry().kv_bytes_per_token(settings_.kv_type);
   plan.kv_bytes = plan.stream_tokens * per_token;
   if (plan.exact) return plan;
-  if (blocks_done_ > 0) plan.done_tokens = blocks_[blocks_done_ - 1].range.end.get();
+  if (blocks_done() > 0) plan.done_tokens = blocks_[blocks_done() - 1].range.end.get();
   const StreamPos from(std::min<std::int64_t>(policy_.sinks, plan.stream_tokens));
   const std::vector<Block> blocks = text_.cut(from, kBlockLimits);
   plan.blocks = static_cast<std::int64_t>(blocks.size());
-  plan.index_bytes = plan.stream_tokens * index_->bytes_per_token();
+  plan.index_bytes = plan.stream_tokens * index_->keys().bytes_per_token();
   // Index and tokens must fit; payloads may be dropped and computed again.
   const std::int64_t least = plan.index_bytes + 2 * text_.bytes();
   if (const StoreUsage usage = store_.usage(); least > usage.budget_bytes) {
@@ -152,7 +149,7 @@ Result<IngestPlan> SessionImpl::plan() const {
   }
   const double speed = speeds_.ingest > 0.0 ? speeds_.ingest : calibration_.prefill_tokens_per_second;
   if (speed > 0.0) {
-    const StreamPos done = blocks_done_ == 0 ? StreamPos(0) : blocks_[blocks_done_ - 1].range.end;
+    const StreamPos done = blocks_done() == 0 ? StreamPos(0) : blocks_[blocks_done() - 1].range.end;
     std::int64_t tokens = text_.end() - done;
     if (policy_.origin == KvOrigin::isolated) {
       for (const Block& block : blocks)
@@ -167,17 +164,14 @@ Result<IngestPlan> SessionImpl::plan() const {
 std::string SessionImpl::check_integrity() const {
   if (const std::string wrong = engine_.check_integrity(); !wrong.empty()) return "engine: " + wrong;
   if (const std::string wrong = store_.check_integrity(); !wrong.empty()) return "store: " + wrong;
-  StreamPos at = sinks_end_;
-  for (std::size_t b = 0; b < blocks_done_; ++b) {
+  StreamPos at = sinks_end();
+  for (std::size_t b = 0; b < blocks_done(); ++b) {
     if (blocks_[b].range.begin != at) return fmt::format("block {} does not begin where the one before it ends", b);
     at = blocks_[b].range.end;
   }
-  if (index_->tokens() != at.get())
-    return fmt::format("index has {} tokens, blocks end at {}", index_->tokens(), at.get());
-  if (lexical_.blocks() != blocks_done_) return "the lexical index has another number of blocks";
-  if (sentences_ != nullptr && sentences_->blocks() != blocks_done_)
-    return "the index of sentences has another number of blocks";
-  if (store_.records(id_).size() != blocks_done_) return "the store has another number of blocks";
+  if (index_->end() != at) return fmt::format("index ends at {}, blocks at {}", index_->end().get(), at.get());
+  if (const std::string wrong = index_->check_integrity(); !wrong.empty()) return "index: " + wrong;
+  if (store_.records(id_).size() != blocks_done()) return "the store has another number of blocks";
   if (!exact_ && resident_.valid && engine_.extent(kMain) != PlaceRange{Place(0), resident_.end}) {
     return fmt::format("sequence 0 ends at {}, the plan at {}", engine_.extent(kMain).end.get(), resident_.end.get());
   }

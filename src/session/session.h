@@ -135,6 +135,11 @@ class Session {
 
   /// Appends text to the stream (tokenised, segmented; nothing is computed). Errors: text_empty, host_budget_exceeded.
   virtual Status append(std::span<const TextPart> parts, const CancelFlag* cancel = nullptr) = 0;
+  /// Makes `parts` the whole of the stream. Nothing is computed; what comes again of what was computed for the stream
+  /// as it was is taken over by the next ingest(). Errors as append(), and then the stream stays as it was.
+  virtual Status replace(std::span<const TextPart> parts, const CancelFlag* cancel = nullptr) = 0;
+  /// The texts of the stream, in order.
+  [[nodiscard]] virtual std::vector<TextPart> parts() const = 0;
   /// What the next ingest() will do.
   virtual Result<IngestPlan> plan() const = 0;
   /// Computes what has been appended and not computed yet. On cancel what was completed stays; the next call goes on.
@@ -163,8 +168,6 @@ class Session {
   /// "heads", "bm25", "embedder" if any, "quest" (a block one page), "quest-16", "means" (recall/rivals.h). Exact mode:
   /// empty.
   virtual Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) = 0;
-  /// Whether a part of this name and text is in the stream.
-  [[nodiscard]] virtual bool has(const TextPart& part) const = 0;
   /// What could not be written to the state directory, or was not there as it had been written, since this was last
   /// asked. The session goes on: what was not written is tried again with what comes next.
   virtual std::optional<Error> take_storage_error() = 0;

@@ -75,4 +75,33 @@ inline Question question_of(const Needle& needle) {
   return question;
 }
 
+/// What a session says: its stream, its blocks, and the answers to all questions with what was read for them.
+struct Said {
+  std::vector<Token> stream;
+  std::vector<StreamRange> blocks;
+  std::vector<std::vector<Token>> answers;
+  std::vector<std::vector<StreamRange>> read;
+  friend bool operator==(const Said&, const Said&) = default;
+};
+
+inline Said all_of(Session& session, const std::vector<Needle>& needles) {
+  Said said;
+  for (const Needle& needle : needles) {
+    const auto answer = session.ask(question_of(needle));
+    if (!answer) {
+      ADD_FAILURE() << to_text(answer.error());
+      return said;
+    }
+    EXPECT_TRUE(answer_begins(answer->text, needle.answer)) << needle.sentence << " → " << answer->text;
+    said.answers.push_back(answer->tokens);
+    std::vector<StreamRange> read;
+    for (const Passage& passage : answer->retrieved) read.push_back(passage.range);
+    said.read.push_back(std::move(read));
+  }
+  said.stream = session.stream();
+  said.blocks = session.blocks();
+  EXPECT_EQ(session.check_integrity(), "");
+  return said;
+}
+
 }  // namespace modeld::testing

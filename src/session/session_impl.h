@@ -3,12 +3,11 @@
 // map_reduce.cc (reading all of them, part by part), score.cc (how likely a text is), answer.cc (all of it).
 //
 // Invariants:
-//  - index, lexical index, sentences, blocks, store records cover the same ranges: all that is computed but the sinks;
+//  - index and store records cover the same ranges: the first of `blocks_`, all that is computed but the sinks;
 //  - between questions sequence 0 holds, when `resident_` is valid: sinks, pinned, recent, compact, and nothing else;
 //  - lanes (sequences 1 …) are empty between steps.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,11 +15,9 @@
 #include "base/stopwatch.h"
 #include "plan/hot_set.h"
 #include "plan/placement.h"
+#include "recall/block_index.h"
 #include "recall/fuse.h"
-#include "recall/key_index.h"
-#include "recall/lexical.h"
 #include "recall/score.h"
-#include "recall/sentence_index.h"
 #include "session/attended.h"
 #include "session/durable.h"
 #include "session/frame.h"
@@ -37,6 +34,8 @@ class SessionImpl final : public Session {
               PromptFrame frame);
   ~SessionImpl() override;
   Status append(std::span<const TextPart> parts, const CancelFlag* cancel) override;
+  Status replace(std::span<const TextPart> parts, const CancelFlag* cancel) override;
+  std::vector<TextPart> parts() const override { return text_.parts(); }
   Result<IngestPlan> plan() const override;
   Status ingest(const ProgressSink& progress, const CancelFlag* cancel) override;
   Result<Answer> ask(const Question& question, const TextSink& sink, const ProgressSink& progress,
@@ -50,13 +49,14 @@ class SessionImpl final : public Session {
   Result<std::vector<Passage>> retrieve(const Question& question, std::size_t count) override;
   Result<std::vector<SelectorRanking>> compare_selectors(const Question& question, std::size_t count) override;
   std::string check_integrity() const override;
-  bool has(const TextPart& part) const override { return text_.has(part); }
   std::optional<Error> take_storage_error() override;
-  /// Takes up what the state directory has of the session.
   Status resume();
 
  private:
   // session.cc
+  [[nodiscard]] std::unique_ptr<BlockIndex> new_index() const;
+  [[nodiscard]] StreamPos sinks_end() const { return index_->sinks_end(); }  // 0 until computed
+  [[nodiscard]] std::size_t blocks_done() const { return index_->blocks(); }
   [[nodiscard]] std::int32_t exact_limit() const;
   [[nodiscard]] bool fits_exact(std::int64_t question_tokens) const;
   Result<QuestionTokens> tokenise(const Question& question) const;
@@ -65,7 +65,6 @@ class SessionImpl final : public Session {
   void leave_exact();
   void drop_exact();
   // ingest.cc
-  Status begin_work(const CancelFlag* cancel);
   Status ingest_exact(const ProgressSink& progress, const CancelFlag* cancel);
   Status ingest_extended(const ProgressSink& progress, const CancelFlag* cancel);
   Status ingest_isolated(const ProgressSink& progress, const CancelFlag* cancel);
@@ -75,21 +74,23 @@ class SessionImpl final : public Session {
   Result<Isolated> compute_isolated(std::span<const StreamRange> ranges);
   [[nodiscard]] StreamRange run_up_of(StreamRange block) const;
   [[nodiscard]] BlockKey key_of(std::size_t block) const;
-  /// Where an equal block (tokens, sinks and run-up) came before in the stream, if its KV is still there.
-  [[nodiscard]] std::optional<StreamRange> repeated(std::size_t block) const;
-  Status record_block(std::size_t block, const BlockKey& key, KvPayload payload);
+  /// Where an equal block (tokens, sinks and run-up) came before, if its KV is still there.
+  [[nodiscard]] std::optional<KnownBlock> known_block(std::size_t block) const;
+  Status put(std::size_t block, const BlockKey& key, KvPayload payload);
+  Status take_over(std::size_t block, const KnownBlock& known);
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
-  [[nodiscard]] std::int64_t index_bytes() const;
-  Status charge_index();
+
+  // edit.cc
+  bool take_over_sinks(StreamPos end);
+  void forget_formers();
 
   // resume.cc
   /// What KV is addressed and checked by: the engine's identity with the context that the session opens.
   [[nodiscard]] Identity identity() const;
   Status take_blocks();
-  void forget_blocks();
+  Status take_formers();
   /// Writes down what was done, if that is at least so many blocks.
   void save(std::size_t least);
-  void note_storage(const Status& status);
   void note_use(const Answer& answer);
   [[nodiscard]] BlockKey kept_key(StreamRange range, Place at) const;
   void keep(KeptSlot slot, StreamRange range, Place at);
@@ -139,28 +140,24 @@ class SessionImpl final : public Session {
   Result<std::vector<std::size_t>> blocks_for(std::span<const Token> behind, const Question& how, std::int32_t room);
 
   // answer.cc
-  Status make_ready(const QuestionTokens& tokens, Answer& answer, const ProgressSink& progress,
-                    const CancelFlag* cancel);
-  Status answer_exact(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
-                      const CancelFlag* cancel);
-  Status answer_extended(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
-                         const CancelFlag* cancel);
+  Status make_ready(const Turn& turn);
+  Status answer_exact(const Turn& turn);
+  Status answer_extended(const Turn& turn);
   Status compute_question(const QuestionTokens& tokens, std::span<const Token> written, Place at);
 
   // map_reduce.cc
   Result<MapReducePlan> plan_map(const Question& question, const QuestionTokens& tokens) const;
-  Status answer_map(const MapTurn& turn);
+  Status answer_map(const Turn& turn);
   /// Asks each part; then writes partial answers together, round by round.
-  Result<std::vector<std::vector<Token>>> map(const MapTurn& turn, const MapReducePlan& plan);
-  Status reduce(const MapTurn& turn, const MapReducePlan& plan, std::vector<std::vector<Token>> partial);
+  Result<std::vector<std::vector<Token>>> map(const Turn& turn, const MapReducePlan& plan);
+  Status reduce(const Turn& turn, const MapReducePlan& plan, std::vector<std::vector<Token>> partial);
   /// Puts a part, or partial answers as text, into sequence 0; returns the place behind them.
-  Result<Place> admit_part(const MapTurn& turn, const MapPart& part);
-  Result<Place> read_partial(const MapTurn& turn, std::span<const std::vector<Token>> partial);
-  Result<Writing> ask_behind(const MapTurn& turn, Place at, bool last);
+  Result<Place> admit_part(const Turn& turn, const MapPart& part);
+  Result<Place> read_partial(const Turn& turn, std::span<const std::vector<Token>> partial);
+  Result<Writing> ask_behind(const Turn& turn, Place at, bool last);
 
   // read.cc
-  Status read_and_write(const Question& question, const QuestionTokens& tokens, Answer& answer, const TextSink& sink,
-                        const CancelFlag* cancel);
+  Status read_and_write(const Turn& turn);
   /// Admits what the plan takes of the wanted blocks, and computes the question and what was written behind them.
   /// `looking`: what the retrieval heads see is recorded from here on.
   Result<Reading> read(const Relevance& wanted, const QuestionTokens& tokens, std::span<const Token> written,
@@ -170,12 +167,11 @@ class SessionImpl final : public Session {
                         std::span<const PlacedRange> placed);
   [[nodiscard]] Writing begin_writing(const Question& question) const;
   /// Writes from the logits of `row`, the next token at `at`; with a look, maybe up to a block to go back for.
-  Result<std::optional<std::size_t>> write(Writing& writing, std::size_t row, Place at, const Look* look,
-                                           const TextSink& sink, const CancelFlag* cancel, Seconds& seconds);
+  Result<std::optional<std::size_t>> write(const Turn& turn, Writing& writing, std::size_t row, Place at,
+                                           const Look* look);
   /// Takes up `count` written tokens, from row `first` of the last observation on, whose row 0 stands at `at`.
   void note_written(const Look& look, std::int32_t first, std::int32_t count, Place at) const;
   [[nodiscard]] std::optional<std::size_t> better_block(const Look& look, const Writing& writing) const;
-  static void take_over(const Writing& writing, Answer& answer);
   void account(const QuestionTokens& tokens, std::span<const StreamRange> retrieved, Answer& answer);
 
   Engine& engine_;
@@ -187,19 +183,12 @@ class SessionImpl final : public Session {
   SessionId id_;
   StreamText text_;
   std::unique_ptr<Durable> durable_;  // null for a session that ends with its process
-  std::optional<Error> storage_error_;
-  std::vector<Block> blocks_;    // all of the stream behind the sinks
-  std::size_t blocks_done_ = 0;  // of them are parked and indexed
-  StreamPos sinks_end_;          // 0 until computed
-  /// Where content was first: the rows of the index that a repetition takes over.
-  std::map<BlockKey, StreamRange> first_with_key_;
-  std::unique_ptr<KeyIndex> index_;
-  LexicalIndex lexical_;
-  std::unique_ptr<SentenceIndex> sentences_;  // null without an embedder
+  std::vector<Block> blocks_;         // all of the stream behind the sinks
+  std::unique_ptr<BlockIndex> index_;
+  std::vector<FormerStream> formers_;  // until all of the stream is computed
   bool exact_ = false;
   std::int32_t exact_room_ = kQuestionRoom;  // question tokens that the exact context has room for
-  /// Stream tokens computed into sequence 0 in exact mode.
-  StreamPos exact_end_;
+  StreamPos exact_end_;                      // of the stream, computed into sequence 0 in exact mode
   Resident resident_;
   std::int32_t cells_ = 0;
   TurnShape shape_;

@@ -76,11 +76,15 @@ void StreamText::find_lines(Part& part) {
 }
 
 Status StreamText::append(const Engine& engine, std::span<const TextPart> parts, const CancelFlag* cancel) {
+  return append_parts(engine, parts, parts_.size() + parts.size() > 1, cancel);
+}
+
+Status StreamText::append_parts(const Engine& engine, std::span<const TextPart> parts, bool named,
+                                const CancelFlag* cancel) {
   std::vector<Token> tokens;
   std::vector<Part> added;
   std::vector<Boundary> boundary;
   std::vector<Segment> segments;
-  const bool named = parts_.size() + parts.size() > 1;
   for (const TextPart& part : parts) {
     if (is_blank(part.text)) {
       return fail(ErrorCode::text_empty, fmt::format("{} holds no text.", part.name.empty() ? "The input" : part.name));
@@ -143,34 +147,66 @@ Status StreamText::append_stored(PartRow row) {
   return {};
 }
 
+const Segment& StreamText::segment_of(const Part& part) const {
+  const auto segment = std::find_if(segments_.begin(), segments_.end(),
+                                    [&](const Segment& s) { return s.tokens.begin == part.tokens.begin; });
+  MODELD_CHECK(segment != segments_.end());
+  return *segment;
+}
+
+PartRow StreamText::row(const Part& part) const {
+  const Segment& segment = segment_of(part);
+  const auto begin = static_cast<std::ptrdiff_t>(part.tokens.begin.get());
+  const auto end = static_cast<std::ptrdiff_t>(part.tokens.end.get());
+  PartRow row;
+  row.name = part.name;
+  row.kind = segment.kind;
+  row.cls = segment.cls;
+  row.range = part.tokens;
+  row.header_bytes = part.header_bytes;
+  row.text = part.text;
+  row.tokens.assign(tokens_.begin() + begin, tokens_.begin() + end);
+  row.offsets = part.offsets;
+  row.boundaries.assign(boundaries_.begin() + begin, boundaries_.begin() + end);
+  return row;
+}
+
 std::vector<PartRow> StreamText::rows(std::size_t first) const {
   std::vector<PartRow> rows;
-  for (std::size_t p = first; p < parts_.size(); ++p) {
-    const Part& part = parts_[p];
-    const auto segment = std::find_if(segments_.begin(), segments_.end(),
-                                      [&](const Segment& s) { return s.tokens.begin == part.tokens.begin; });
-    MODELD_CHECK(segment != segments_.end());
-    const auto begin = static_cast<std::ptrdiff_t>(part.tokens.begin.get());
-    const auto end = static_cast<std::ptrdiff_t>(part.tokens.end.get());
-    PartRow row;
-    row.name = part.name;
-    row.kind = segment->kind;
-    row.cls = segment->cls;
-    row.range = part.tokens;
-    row.header_bytes = part.header_bytes;
-    row.text = part.text;
-    row.tokens.assign(tokens_.begin() + begin, tokens_.begin() + end);
-    row.offsets = part.offsets;
-    row.boundaries.assign(boundaries_.begin() + begin, boundaries_.begin() + end);
-    rows.push_back(std::move(row));
-  }
+  for (std::size_t p = first; p < parts_.size(); ++p) rows.push_back(row(parts_[p]));
   return rows;
 }
 
-bool StreamText::has(const TextPart& part) const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& here) {
-    return here.name == part.name && std::string_view(here.text).substr(here.header_bytes) == part.text;
-  });
+std::vector<TextPart> StreamText::parts() const {
+  std::vector<TextPart> parts;
+  for (const Part& part : parts_)
+    parts.push_back({part.name, part.text.substr(part.header_bytes), segment_of(part).kind});
+  return parts;
+}
+
+Result<StreamText> StreamText::replaced(const Engine& engine, const PromptFrame& frame, std::span<const TextPart> parts,
+                                        const CancelFlag* cancel) const {
+  StreamText fresh(frame);
+  for (const TextPart& part : parts) {
+    const auto same_name = [&](const Part& here) { return here.name == part.name; };
+    const auto same = std::find_if(parts_.begin(), parts_.end(), [&](const Part& here) {
+      return same_name(here) && std::string_view(here.text).substr(here.header_bytes) == part.text;
+    });
+    if (same != parts_.end()) {
+      PartRow known = row(*same);
+      known.range = {fresh.end(), fresh.end() + known.range.size()};
+      known.kind = part.kind;
+      known.cls = default_class(part.kind, false);
+      MODELD_TRY_VOID(fresh.append_stored(std::move(known)));
+      continue;
+    }
+    // A part keeps the line before it that it was begun with, or without: the beginning of the stream stays as it is.
+    const auto before = std::find_if(parts_.begin(), parts_.end(), same_name);
+    const bool named = before != parts_.end() ? before->header_bytes > 0 : parts.size() > 1;
+    MODELD_TRY_VOID(fresh.append_parts(engine, std::span(&part, 1), named, cancel));
+  }
+  if (fresh.parts_.empty()) return fail(ErrorCode::text_empty, "There is no text to ask about.");
+  return fresh;
 }
 
 std::vector<Block> StreamText::cut(StreamPos from, const BlockLimits& limits) const {

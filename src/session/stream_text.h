@@ -32,11 +32,13 @@ class StreamText {
   /// Appends a part as rows() gave it, without tokenising it again. Errors: state_damaged for one that does not follow
   /// the stream, or does not agree with itself; nothing is appended then.
   Status append_stored(PartRow row);
+  /// The stream that `parts` would make alone; those that are here are not tokenised again.
+  Result<StreamText> replaced(const Engine& engine, const PromptFrame& frame, std::span<const TextPart> parts,
+                              const CancelFlag* cancel) const;
   /// The parts from number `first` on, as they are stored.
   [[nodiscard]] std::vector<PartRow> rows(std::size_t first) const;
-  [[nodiscard]] std::size_t parts() const { return parts_.size(); }
-  /// Whether a part of this name and text is here.
-  [[nodiscard]] bool has(const TextPart& part) const;
+  [[nodiscard]] std::size_t part_count() const { return parts_.size(); }
+  [[nodiscard]] std::vector<TextPart> parts() const;
 
   [[nodiscard]] const std::vector<Token>& tokens() const { return tokens_; }
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
@@ -71,8 +73,11 @@ class StreamText {
     std::uint32_t header_bytes = 0;
   };
   static void find_lines(Part& part);
+  Status append_parts(const Engine& engine, std::span<const TextPart> parts, bool named, const CancelFlag* cancel);
   static Result<Part> tokenise(const Engine& engine, const TextPart& part, bool named, const CancelFlag* cancel,
                                std::vector<Token>& out);
+  [[nodiscard]] const Segment& segment_of(const Part& part) const;
+  [[nodiscard]] PartRow row(const Part& part) const;
   [[nodiscard]] const Part* part_at(StreamPos pos) const;
 
   std::vector<Token> tokens_;

@@ -3,14 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/engine.h"
+#include "recall/block_index.h"
 #include "recall/fuse.h"
 #include "session/attended.h"
 #include "session/session.h"
+#include "store/cold_store.h"
 #include "stream/block.h"
 
 namespace modeld {
@@ -46,6 +49,19 @@ struct Isolated {
   std::vector<std::vector<std::vector<float>>> keys;  // block, KV head, rows
 };
 
+/// A block that has been computed before, and where.
+struct KnownBlock {
+  const BlockIndex* index = nullptr;
+  std::size_t block = 0;
+};
+
+/// What the stream was before an edit: its blocks that come again are taken over. `id`: its records in the store.
+struct FormerStream {
+  SessionId id;
+  Digest128 sinks;
+  std::unique_ptr<BlockIndex> index;
+};
+
 /// Taken out of sequence 0 for one question; it comes back by its own KV, or as a block from the store.
 struct SetAside {
   Place at;
@@ -69,6 +85,7 @@ struct Resident {
 struct Since {
   std::int64_t computed = 0;
   std::int64_t recomputed = 0;
+  std::int64_t taken_over = 0;  // from before an edit
   double ingest_seconds = 0.0;
 };
 
@@ -102,15 +119,14 @@ struct Relevance {
   Search search;
 };
 
-/// A question about the whole text, and who is told of it. `pass` is the answer's own.
-struct MapTurn {
+/// A question that is being answered, and who is told of it.
+struct Turn {
   const Question& question;
   const QuestionTokens& tokens;
   const TextSink& sink;
   const ProgressSink& progress;
   const CancelFlag* cancel;
   Answer& answer;
-  MapReport& pass;
 };
 
 /// Blocks that are being read, and what the question's and the answer's tokens attend there.

@@ -57,4 +57,11 @@ void Writing::show(const std::string& text, bool last, const TextSink& sink) {
   partial_.erase(0, whole);
 }
 
+void Writing::give_to(Answer& answer) const {
+  answer.text = text_;
+  answer.tokens = tokens_;
+  answer.finished = finished_;
+  if (!tokens_.empty()) answer.decode_ms_per_token = answer.seconds.decode * 1e3 / static_cast<double>(tokens_.size());
+}
+
 }  // namespace modeld

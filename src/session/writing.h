@@ -37,6 +37,8 @@ class Writing {
   [[nodiscard]] std::size_t held() const { return tokens_.size() - kept_; }
 
   [[nodiscard]] bool finished() const { return finished_; }
+  /// Makes what was written the answer.
+  void give_to(Answer& answer) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::vector<Token>& tokens() const { return tokens_; }
 

@@ -19,9 +19,10 @@ constexpr int kVersion = 1;
 // one a slot.
 constexpr const char* kSchema = R"(
 CREATE TABLE session(
-  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, form TEXT NOT NULL,
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, identity TEXT NOT NULL, form TEXT NOT NULL,
   created INTEGER NOT NULL, used INTEGER NOT NULL, sinks INTEGER NOT NULL DEFAULT 0,
-  indexed INTEGER NOT NULL DEFAULT 0, turn INTEGER NOT NULL DEFAULT 0) STRICT;
+  indexed INTEGER NOT NULL DEFAULT 0, turn INTEGER NOT NULL DEFAULT 0,
+  former INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE part(
   session INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE, first INTEGER NOT NULL, past INTEGER NOT NULL,
   name TEXT NOT NULL, kind INTEGER NOT NULL, class INTEGER NOT NULL, header INTEGER NOT NULL, text BLOB NOT NULL,
@@ -48,7 +49,7 @@ CREATE TABLE payload(key BLOB NOT NULL PRIMARY KEY, bytes INTEGER NOT NULL) STRI
 )";
 
 constexpr const char* kSessionColumns =
-    "SELECT id, name, identity, form, created, used, sinks, indexed, turn, "
+    "SELECT id, coalesce(name, ''), identity, form, created, used, sinks, indexed, turn, former, "
     "(SELECT coalesce(max(past), 0) FROM part WHERE part.session = session.id) FROM session ";
 
 tl::unexpected<Error> as_error(const SQLite::Exception& problem, const std::string& file) {
@@ -113,6 +114,7 @@ struct Catalog::Impl {
       return rows;
     });
   }
+  void add_parts(std::int64_t session, std::span<const PartRow> parts);
   void add_block(SQLite::Statement& insert, std::int64_t session, const BlockRow& block) const;
   void add_payload(SQLite::Statement& insert, const PayloadRow& payload) const;
 };
@@ -139,6 +141,27 @@ void Catalog::Impl::add_block(SQLite::Statement& insert, std::int64_t session, c
       .bytes(block.meaning)
       .bytes(checksum);
   insert.exec();
+}
+
+void Catalog::Impl::add_parts(std::int64_t session, std::span<const PartRow> parts) {
+  SQLite::Statement insert(db, "INSERT INTO part VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const PartRow& part : parts) {
+    const KeyBytes checksum = key_bytes(checksum_of(part));
+    Bind(insert)
+        .number(session)
+        .number(part.range.begin.get())
+        .number(part.range.end.get())
+        .text(part.name)
+        .number(static_cast<int>(part.kind))
+        .number(static_cast<int>(part.cls))
+        .number(part.header_bytes)
+        .bytes(std::as_bytes(std::span(part.text)))
+        .bytes(std::as_bytes(std::span(part.tokens)))
+        .bytes(std::as_bytes(std::span(part.offsets)))
+        .bytes(std::as_bytes(std::span(part.boundaries)))
+        .bytes(checksum);
+    insert.exec();
+  }
 }
 
 void Catalog::Impl::add_payload(SQLite::Statement& insert, const PayloadRow& payload) const {
@@ -178,8 +201,12 @@ Result<std::unique_ptr<Catalog>> Catalog::open(const std::filesystem::path& file
 }
 
 Result<std::vector<SessionRow>> Catalog::sessions() const {
-  const std::string sql = std::string(kSessionColumns) + "ORDER BY used DESC, id DESC";
+  const std::string sql = std::string(kSessionColumns) + "WHERE name IS NOT NULL ORDER BY used DESC, id DESC";
   return impl_->all<SessionRow>(sql.c_str(), std::nullopt, session_in);
+}
+
+Result<std::vector<SessionRow>> Catalog::all_sessions() const {
+  return impl_->all<SessionRow>(kSessionColumns, std::nullopt, session_in);
 }
 
 Result<SessionRow> Catalog::session(std::string_view name) const {
@@ -244,27 +271,31 @@ Status Catalog::remove_session(std::int64_t id) {
   });
 }
 
-Status Catalog::add_parts(std::int64_t session, std::span<const PartRow> parts) {
+Result<SessionRow> Catalog::replace_session(const SessionRow& from, std::span<const PartRow> parts, std::int64_t now) {
+  MODELD_TRY_VOID(impl_->atomically([&] {
+    SQLite::Statement unname(impl_->db, "UPDATE session SET name = NULL WHERE id = ?");
+    Bind(unname).number(from.id);
+    unname.exec();
+    SQLite::Statement insert(impl_->db,
+                             "INSERT INTO session(name, identity, form, created, used, turn, former) "
+                             "SELECT ?, identity, form, created, ?, turn, id FROM session WHERE id = ?");
+    Bind(insert).text(from.name).number(now).number(from.id);
+    insert.exec();
+    impl_->add_parts(impl_->db.getLastInsertRowid(), parts);
+  }));
+  return session(from.name);
+}
+
+Status Catalog::forget_former(std::int64_t session) {
   return impl_->atomically([&] {
-    SQLite::Statement insert(impl_->db, "INSERT INTO part VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    for (const PartRow& part : parts) {
-      const KeyBytes checksum = key_bytes(checksum_of(part));
-      Bind(insert)
-          .number(session)
-          .number(part.range.begin.get())
-          .number(part.range.end.get())
-          .text(part.name)
-          .number(static_cast<int>(part.kind))
-          .number(static_cast<int>(part.cls))
-          .number(part.header_bytes)
-          .bytes(std::as_bytes(std::span(part.text)))
-          .bytes(std::as_bytes(std::span(part.tokens)))
-          .bytes(std::as_bytes(std::span(part.offsets)))
-          .bytes(std::as_bytes(std::span(part.boundaries)))
-          .bytes(checksum);
-      insert.exec();
-    }
+    SQLite::Statement forget(impl_->db, "UPDATE session SET former = 0 WHERE id = ?");
+    Bind(forget).number(session);
+    forget.exec();
   });
+}
+
+Status Catalog::add_parts(std::int64_t session, std::span<const PartRow> parts) {
+  return impl_->atomically([&] { impl_->add_parts(session, parts); });
 }
 
 Result<std::vector<PartRow>> Catalog::parts(std::int64_t session) const {
@@ -385,6 +416,15 @@ Status Catalog::set_extra(std::int64_t session, std::int64_t slot, const Payload
     const KeyBytes key = key_bytes(payload.key);
     Bind(insert).number(session).number(slot).bytes(key);
     insert.exec();
+  });
+}
+
+Result<std::optional<BlockKey>> Catalog::extra(std::int64_t session, std::int64_t slot) const {
+  return impl_->guarded([&]() -> Result<std::optional<BlockKey>> {
+    SQLite::Statement query(impl_->db, "SELECT key FROM extra WHERE session = ? AND slot = ?");
+    Bind(query).number(session).number(slot);
+    if (!query.executeStep()) return std::optional<BlockKey>();
+    return std::optional(key_in(query.getColumn(0)));
   });
 }
 

@@ -41,6 +41,8 @@ struct SessionRow {
   std::int64_t indexed = 0;
   /// The session's turns so far: what its blocks' last use counts in.
   std::uint64_t turn = 0;
+  /// The session that holds what this one was before it was edited; it has no name. 0: none.
+  std::int64_t former = 0;
 };
 
 /// One text of a session, as it was tokenised.
@@ -94,7 +96,10 @@ class Catalog {
 
   // ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /// Those with a name.
   Result<std::vector<SessionRow>> sessions() const;
+  /// Also those that are the former of another.
+  Result<std::vector<SessionRow>> all_sessions() const;
   /// Errors also: session_missing.
   Result<SessionRow> session(std::string_view name) const;
   /// Errors also: session_exists.
@@ -102,6 +107,9 @@ class Catalog {
                                  std::int64_t now);
   /// A copy of all rows of `from` under another name. Errors also: session_exists.
   Result<SessionRow> copy_session(const SessionRow& from, std::string_view name, std::int64_t now);
+  /// A session in place of `from`, with its name and other text; `from` becomes its former, without a name.
+  Result<SessionRow> replace_session(const SessionRow& from, std::span<const PartRow> parts, std::int64_t now);
+  Status forget_former(std::int64_t session);
   /// Forgets a session with its text and blocks; payloads stay until they are forgotten.
   Status remove_session(std::int64_t id);
 
@@ -138,6 +146,8 @@ class Catalog {
   Status remove_payloads(std::span<const BlockKey> keys);
   /// A payload that a session keeps beside its blocks; the one that had the slot before is its no more.
   Status set_extra(std::int64_t session, std::int64_t slot, const PayloadRow& payload);
+  /// What a session keeps in a slot; nothing where it keeps nothing.
+  Result<std::optional<BlockKey>> extra(std::int64_t session, std::int64_t slot) const;
   /// Payloads that no session has.
   Result<std::vector<PayloadRow>> orphans() const;
   /// The payloads of blocks, least dear to the sessions that have them first: volatile before pinned, few fetches

@@ -72,7 +72,8 @@ SessionRow session_in(SQLite::Statement& row) {
   session.sinks = row.getColumn(6).getInt64();
   session.indexed = row.getColumn(7).getInt64();
   session.turn = static_cast<std::uint64_t>(row.getColumn(8).getInt64());
-  session.tokens = row.getColumn(9).getInt64();
+  session.former = row.getColumn(9).getInt64();
+  session.tokens = row.getColumn(10).getInt64();
   return session;
 }
 

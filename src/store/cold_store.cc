@@ -62,6 +62,7 @@ struct ColdStore::Impl {
   std::int64_t cold_tokens = 0;
   std::int64_t dropped_tokens = 0;
   std::uint64_t drops = 0;
+  std::uint64_t last_session = 0;
 
   /// The last newcomer that was refused, while the kept payloads and their worth stay as they were: a stream of equals
   /// behind it is then refused at once, without ranking everything for each.
@@ -187,6 +188,8 @@ ColdStore::ColdStore(std::int64_t budget_bytes, PayloadTier* below) : impl_(std:
   impl_->below = below;
 }
 ColdStore::~ColdStore() = default;
+
+SessionId ColdStore::new_session() { return SessionId{++impl_->last_session}; }
 
 std::int64_t ColdStore::record_overhead_bytes() { return static_cast<std::int64_t>(kRecordOverhead); }
 

@@ -74,6 +74,9 @@ class ColdStore {
   ColdStore(const ColdStore&) = delete;
   ColdStore& operator=(const ColdStore&) = delete;
 
+  /// The id of another session.
+  SessionId new_session();
+
   /// What a record costs beside its tokens and payload: the nodes of the books, derived from their sizes.
   static std::int64_t record_overhead_bytes();
 

@@ -92,6 +92,8 @@ Result<std::unique_ptr<State>> State::open(const std::filesystem::path& director
   MODELD_TRY(std::unique_ptr<Catalog> catalog, Catalog::open(directory / kBooks));
   std::unique_ptr<State> state(new State(directory, std::move(lock), std::move(catalog)));
   MODELD_TRY_VOID(state->take_stock(budget_bytes));
+  // What an owner that was killed had begun to forget.
+  MODELD_TRY_VOID(state->remove_orphans());
   return state;
 }
 
@@ -114,7 +116,7 @@ Status State::take_stock(std::int64_t budget_bytes) {
   for (const std::filesystem::path& file : files)
     if (!known.contains(file)) MODELD_TRY_VOID(remove_file(file));
   if (!lost.empty()) MODELD_TRY_VOID(catalog_->remove_payloads(lost));
-  MODELD_TRY(const std::vector<SessionRow> sessions, catalog_->sessions());
+  MODELD_TRY(const std::vector<SessionRow> sessions, catalog_->all_sessions());
   std::set<std::filesystem::path> indexes;
   for (const SessionRow& session : sessions) indexes.insert(index_path(session.id));
   MODELD_TRY(const std::vector<std::filesystem::path> index_files, files_in(directory_ / "index"));
@@ -272,20 +274,60 @@ Status State::remove_orphans() {
   return {};
 }
 
-Status State::remove_session(const SessionRow& session) {
+Status State::remove_rows(const SessionRow& session) {
   MODELD_TRY_VOID(catalog_->remove_session(session.id));
   const std::filesystem::path index = index_path(session.id);
   const std::int64_t bytes = size_or_none(index);
   MODELD_TRY_VOID(remove_file(index));
   usage_.index_bytes -= bytes;
+  return {};
+}
+
+Status State::remove_session(const SessionRow& session) {
+  MODELD_TRY_VOID(forget_formers(session));
+  MODELD_TRY_VOID(remove_rows(session));
   return remove_orphans();
 }
 
-Status State::add_parts(std::int64_t session, std::span<const PartRow> parts) {
+Result<SessionRow> State::replace_session(const SessionRow& from, std::span<const PartRow> parts) {
+  MODELD_TRY_VOID(make_room_for(parts));
+  MODELD_TRY(SessionRow row, catalog_->replace_session(from, parts, now()));
+  MODELD_TRY_VOID(catalog_->settle());
+  count_books();
+  return row;
+}
+
+Result<std::vector<SessionRow>> State::formers(const SessionRow& session) const {
+  std::vector<SessionRow> formers;
+  if (session.former == 0) return formers;
+  MODELD_TRY(const std::vector<SessionRow> all, catalog_->all_sessions());
+  for (std::int64_t next = session.former; next != 0 && formers.size() < all.size();) {
+    const auto row = std::find_if(all.begin(), all.end(), [&](const SessionRow& one) { return one.id == next; });
+    if (row == all.end()) break;
+    formers.push_back(*row);
+    next = row->former;
+  }
+  return formers;
+}
+
+Status State::forget_formers(const SessionRow& session) {
+  MODELD_TRY(const std::vector<SessionRow> rows, formers(session));
+  if (session.former == 0) return {};
+  // The oldest first: what is still named when this is cut short is still found.
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) MODELD_TRY_VOID(remove_rows(*row));
+  MODELD_TRY_VOID(catalog_->forget_former(session.id));
+  return remove_orphans();
+}
+
+Status State::make_room_for(std::span<const PartRow> parts) {
   std::int64_t bytes = 0;
   for (const PartRow& part : parts) bytes += bytes_of(part);
   // In the journal first, then in the books.
-  MODELD_TRY_VOID(make_room(2 * bytes));
+  return make_room(2 * bytes);
+}
+
+Status State::add_parts(std::int64_t session, std::span<const PartRow> parts) {
+  MODELD_TRY_VOID(make_room_for(parts));
   MODELD_TRY_VOID(catalog_->add_parts(session, parts));
   MODELD_TRY_VOID(catalog_->settle());
   count_books();
@@ -377,7 +419,7 @@ Result<std::vector<Damage>> State::verify() const {
   std::vector<Damage> damages;
   MODELD_TRY(const std::string books, catalog_->check_integrity());
   if (!books.empty()) damages.push_back({"", "The books are damaged: " + books});
-  MODELD_TRY(const std::vector<SessionRow> sessions, catalog_->sessions());
+  MODELD_TRY(const std::vector<SessionRow> sessions, catalog_->all_sessions());
   std::map<BlockKey, std::string> owners;
   for (const SessionRow& session : sessions) {
     const auto note = [&](const Error& error) { damages.push_back({session.name, error.message}); };

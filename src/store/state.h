@@ -60,6 +60,11 @@ class State final : public PayloadTier {
   Result<SessionRow> add_session(std::string_view name, const Identity& identity, std::string_view form);
   /// A session that begins as a copy of another; no payload is copied, and nothing computed.
   Result<SessionRow> branch(const SessionRow& from, std::string_view name);
+  /// A session in place of `from`, with other text: `from` stays as its former, whose payloads are kept for it.
+  Result<SessionRow> replace_session(const SessionRow& from, std::span<const PartRow> parts);
+  /// What a session was before it was edited, the last edit first.
+  Result<std::vector<SessionRow>> formers(const SessionRow& session) const;
+  Status forget_formers(const SessionRow& session);
   /// Forgets a session, and what no other one has of it: its files are removed.
   Status remove_session(const SessionRow& session);
 
@@ -99,7 +104,9 @@ class State final : public PayloadTier {
   State(std::filesystem::path directory, FileHandle lock, std::unique_ptr<Catalog> catalog);
   Status take_stock(std::int64_t budget_bytes);
   Status make_room(std::int64_t bytes);
+  Status make_room_for(std::span<const PartRow> parts);
   Status remove_orphans();
+  Status remove_rows(const SessionRow& session);
   Status forget_payloads(std::span<const PayloadRow> payloads);
   void count_books();
   [[nodiscard]] std::filesystem::path kv_path(const BlockKey& key) const;
