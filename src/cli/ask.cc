@@ -222,11 +222,12 @@ class AskRun {
                                  count_text(plan.stream_tokens), count_text(plan.blocks), bytes_text(plan.kv_bytes),
                                  bytes_text(plan.index_bytes), count_text(model_.budget.hot_tokens));
     if (plan.done_tokens > 0) line += fmt::format("; {} have been computed before", count_text(plan.done_tokens));
-    // Nothing is known of this machine's speed yet before the first text that it reads.
-    const double rough =
-        rough_seconds(plan.stream_tokens - plan.done_tokens, model_.description.geometry, options_.choice.threads);
-    line += plan.predicted_seconds > 0.0 ? fmt::format("; about {}", duration_text(plan.predicted_seconds))
-                                         : fmt::format("; very roughly {}", duration_text(rough));
+    if (const std::int64_t left = plan.stream_tokens - plan.done_tokens; left > 0) {
+      // Nothing is known of this machine's speed yet before the first text that it reads.
+      const double rough = rough_seconds(left, model_.description.geometry, options_.choice.threads);
+      line += plan.predicted_seconds > 0.0 ? fmt::format("; about {}", duration_text(plan.predicted_seconds))
+                                           : fmt::format("; very roughly {}", duration_text(rough));
+    }
     display_.note(line + ".");
     if (plan.kv_bytes + plan.index_bytes > model_.budget.cold_bytes)
       display_.note(

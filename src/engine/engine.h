@@ -156,6 +156,13 @@ class Engine {
   /// Makes a run of `from` resident in `to` as well, at the same places, without a copy. Target places must be free.
   virtual Status share(SeqId from, SeqId to, PlaceRange places) = 0;
 
+  // ── whose the context is ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /// A caller's own number, for callers that take turns on one engine: one that finds another's number here knows that
+  /// nothing it had left in the context is there any more. 0: nobody's yet. The engine does not look at it.
+  [[nodiscard]] std::uint64_t holder() const { return holder_; }
+  void set_holder(std::uint64_t caller) { holder_ = caller; }
+
   virtual EngineMemory memory() const = 0;
   /// Cells in use now, counted.
   virtual std::int32_t cells_used() const = 0;
@@ -164,6 +171,9 @@ class Engine {
   virtual void clear_cancel() noexcept = 0;
   /// Empty if the books are right: cells, sequences, extents. For tests and idle checks.
   virtual std::string check_integrity() const = 0;
+
+ private:
+  std::uint64_t holder_ = 0;
 };
 
 }  // namespace modeld

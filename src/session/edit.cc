@@ -24,8 +24,12 @@ Status SessionImpl::replace(std::span<const TextPart> parts, const CancelFlag* c
       std::mismatch(text_.tokens().begin(), text_.tokens().end(), fresh.tokens().begin(), fresh.tokens().end());
   const StreamPos common(same.first - text_.tokens().begin());
   if (exact_ && common < exact_end_) {
-    MODELD_TRY_VOID(trim_main(Place(static_cast<std::int32_t>(common.get()))));
-    exact_end_ = common;
+    if (engine_.holder() == holder_) {
+      MODELD_TRY_VOID(trim_main(Place(static_cast<std::int32_t>(common.get()))));
+      exact_end_ = common;
+    } else {
+      drop_exact();
+    }
   }
   if (sinks_end() > StreamPos(0)) {
     formers_.push_back({std::exchange(id_, store_.new_session()), hash_of(text_, sinks_end()), std::move(index_)});

@@ -45,7 +45,13 @@ Status SessionImpl::open_cells(std::int32_t cells) {
   spec.threads = settings_.threads;
   resident_.valid = false;
   cells_ = 0;
-  MODELD_TRY_VOID(engine_.open_context(spec));
+  // One that is open and large enough is emptied: that takes nothing, opening one takes as long as many tokens.
+  const ContextSpec& open = engine_.context();
+  bool usable = open.cells >= cells && open.kv_type == spec.kv_type && open.sequences >= spec.sequences &&
+                open.batch == spec.batch && (spec.threads == 0 || open.threads == spec.threads);
+  for (SeqId sequence = 0; usable && sequence < spec.sequences; ++sequence)
+    usable = engine_.evict(sequence, {Place(0), Place(INT32_MAX)}).has_value();
+  if (!usable) MODELD_TRY_VOID(engine_.open_context(spec));
   cells_ = spec.cells;
   return {};
 }

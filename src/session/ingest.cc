@@ -65,6 +65,7 @@ Status SessionImpl::ingest(const ProgressSink& progress, const CancelFlag* cance
   const Stopwatch watch;
   MODELD_TRY_VOID(check_cancel(cancel));
   engine_.clear_cancel();
+  take_engine();
   MODELD_TRY(const IngestPlan plan, this->plan());
   if (exact_ != plan.exact) resident_.valid = false;
   if (exact_ && !plan.exact) leave_exact();
@@ -81,15 +82,8 @@ Status SessionImpl::ingest_exact(const ProgressSink& progress, const CancelFlag*
   const auto wanted =
       static_cast<std::int32_t>(std::min<std::int64_t>(exact_limit(), total + exact_room_ + settings_.answer_tokens));
   if (cells_ < wanted) {
-    ContextSpec spec;
-    spec.cells = wanted;
-    spec.sequences = 1 + kLanes;
-    spec.kv_type = settings_.kv_type;
-    spec.batch = kBatchTokens;
-    spec.threads = settings_.threads;
     drop_exact();
-    MODELD_TRY_VOID(engine_.open_context(spec));
-    cells_ = spec.cells;
+    MODELD_TRY_VOID(open_cells(wanted));
   }
   MODELD_TRY_VOID(engine_.observe({}));
   while (exact_end_ < text_.end()) {
@@ -257,7 +251,7 @@ Result<Isolated> SessionImpl::compute_isolated(std::span<const StreamRange> rang
 }
 
 Status SessionImpl::put(std::size_t block, const BlockKey& key, KvPayload payload) {
-  MODELD_TRY_VOID(store_.charge(id_, index_->bytes() + text_.bytes()));
+  MODELD_TRY_VOID(charge());
   const StreamRange range = blocks_[block].range;
   MODELD_TRY(const BlockRecord kept, store_.put(id_, range, blocks_[block].cls, policy_.origin, key,
                                                 slice(text_.tokens(), range), std::move(payload), turn_));

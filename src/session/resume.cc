@@ -97,7 +97,14 @@ void SessionImpl::note_use(const Answer& answer) {
   durable_->touch(turn_, fetched);
 }
 
-BlockKey SessionImpl::kept_key(StreamRange range, Place at) const {
+Status SessionImpl::charge() {
+  std::int64_t bytes = index_->bytes() + text_.bytes();
+  for (const std::optional<KeptRange>& kept : kept_)
+    if (kept) bytes += static_cast<std::int64_t>(kept->payload.data.size());
+  return store_.charge(id_, bytes);
+}
+
+BlockKey SessionImpl::kept_key(KeptSlot slot, StreamRange range, Place at) const {
   Hasher hasher;
   hasher.text("kept").digest(identity().digest());
   const auto add = [&](StreamRange tokens) {
@@ -105,26 +112,43 @@ BlockKey SessionImpl::kept_key(StreamRange range, Place at) const {
                       .subspan(static_cast<std::size_t>(tokens.begin.get()), static_cast<std::size_t>(tokens.size())));
   };
   // Its KV depends on all that stands before it in sequence 0.
-  add({StreamPos(0), sinks_end()});
-  for (const ResidentRange& before : resident_.ranges) {
-    add(before.range);
-    hasher.number(static_cast<std::uint64_t>(before.at.get()));
+  if (slot != KeptSlot::sinks) {
+    add({StreamPos(0), sinks_end()});
+    for (const ResidentRange& before : resident_.ranges) {
+      add(before.range);
+      hasher.number(static_cast<std::uint64_t>(before.at.get()));
+    }
   }
   add(range);
   return hasher.number(static_cast<std::uint64_t>(at.get())).finish();
 }
 
 void SessionImpl::keep(KeptSlot slot, StreamRange range, Place at) {
-  if (durable_ == nullptr || range.empty()) return;
-  const auto payload = engine_.export_range(kMain, {at, at + static_cast<std::int32_t>(range.size())});
-  // What a windowed layer has lost already is computed again after a restart.
-  if (payload) durable_->keep(slot, kept_key(range, at), *payload);
+  if (range.empty()) return;
+  Result<KvPayload> payload = engine_.export_range(kMain, {at, at + static_cast<std::int32_t>(range.size())});
+  // What a windowed layer has lost already is computed again.
+  if (!payload) return;
+  const BlockKey key = kept_key(slot, range, at);
+  if (durable_ != nullptr) durable_->keep(slot, key, *payload);
+  std::optional<KeptRange>& kept = kept_[static_cast<std::size_t>(slot)];
+  kept = KeptRange{key, std::move(*payload)};
+  if (!charge()) kept.reset();
 }
 
 Status SessionImpl::place_kept(KeptSlot slot, StreamRange range, Place at) {
-  if (const BlockKey key = kept_key(range, at); durable_ != nullptr && durable_->keeps(key)) {
-    const std::optional<KvPayload> payload = durable_->kept(slot, key);
-    if (payload && engine_.admit(kMain, *payload, at)) return {};
+  if (range.empty()) return {};
+  std::optional<KeptRange>& kept = kept_[static_cast<std::size_t>(slot)];
+  const BlockKey key = kept_key(slot, range, at);
+  if (!kept || kept->key != key) {
+    kept.reset();
+    if (durable_ != nullptr && durable_->keeps(key)) {
+      if (std::optional<KvPayload> read = durable_->kept(slot, key)) kept = KeptRange{key, std::move(*read)};
+    }
+  }
+  if (kept && engine_.admit(kMain, kept->payload, at)) {
+    // Read back where there is no room for it: used once.
+    if (!charge()) kept.reset();
+    return {};
   }
   MODELD_TRY_VOID(compute_range(range, at, false));
   since_.recomputed += range.size();

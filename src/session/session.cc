@@ -49,6 +49,7 @@ SessionImpl::SessionImpl(Engine& engine, ColdStore& store, const Calibration& ca
       policy_(settings.reading.value_or(calibration.reading)),
       frame_(std::move(frame)),
       id_(store.new_session()),
+      holder_(id_.value),
       text_(frame_) {
   index_ = new_index();
 }
@@ -63,6 +64,14 @@ std::unique_ptr<BlockIndex> SessionImpl::new_index() const {
 SessionImpl::~SessionImpl() {
   store_.erase(id_);
   for (const FormerStream& former : formers_) store_.erase(former.id);
+}
+
+void SessionImpl::take_engine() {
+  if (engine_.holder() == holder_) return;
+  engine_.set_holder(holder_);
+  cells_ = 0;
+  drop_exact();
+  resident_.valid = false;
 }
 
 std::int32_t SessionImpl::exact_limit() const {
@@ -172,6 +181,7 @@ std::string SessionImpl::check_integrity() const {
   if (index_->end() != at) return fmt::format("index ends at {}, blocks at {}", index_->end().get(), at.get());
   if (const std::string wrong = index_->check_integrity(); !wrong.empty()) return "index: " + wrong;
   if (store_.records(id_).size() != blocks_done()) return "the store has another number of blocks";
+  if (engine_.holder() != holder_) return "";
   if (!exact_ && resident_.valid && engine_.extent(kMain) != PlaceRange{Place(0), resident_.end}) {
     return fmt::format("sequence 0 ends at {}, the plan at {}", engine_.extent(kMain).end.get(), resident_.end.get());
   }

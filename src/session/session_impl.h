@@ -5,9 +5,11 @@
 // Invariants:
 //  - index and store records cover the same ranges: the first of `blocks_`, all that is computed but the sinks;
 //  - between questions sequence 0 holds, when `resident_` is valid: sinks, pinned, recent, compact, and nothing else;
-//  - lanes (sequences 1 …) are empty between steps.
+//  - lanes (sequences 1 …) are empty between steps;
+//  - the last two hold while the engine's holder is this session.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,6 +56,8 @@ class SessionImpl final : public Session {
 
  private:
   // session.cc
+  /// Finds out whether another session has used the engine since, and then counts on nothing in its context.
+  void take_engine();
   [[nodiscard]] std::unique_ptr<BlockIndex> new_index() const;
   [[nodiscard]] StreamPos sinks_end() const { return index_->sinks_end(); }  // 0 until computed
   [[nodiscard]] std::size_t blocks_done() const { return index_->blocks(); }
@@ -79,11 +83,9 @@ class SessionImpl final : public Session {
   Status put(std::size_t block, const BlockKey& key, KvPayload payload);
   Status take_over(std::size_t block, const KnownBlock& known);
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
-
   // edit.cc
   bool take_over_sinks(StreamPos end);
   void forget_formers();
-
   // resume.cc
   /// What KV is addressed and checked by: the engine's identity with the context that the session opens.
   [[nodiscard]] Identity identity() const;
@@ -92,11 +94,12 @@ class SessionImpl final : public Session {
   /// Writes down what was done, if that is at least so many blocks.
   void save(std::size_t least);
   void note_use(const Answer& answer);
-  [[nodiscard]] BlockKey kept_key(StreamRange range, Place at) const;
+  /// Host memory beside the payloads: index, text, what is kept.
+  Status charge();
+  [[nodiscard]] BlockKey kept_key(KeptSlot slot, StreamRange range, Place at) const;
   void keep(KeptSlot slot, StreamRange range, Place at);
   /// Puts a range into sequence 0 as it was kept, or computes and keeps it.
   Status place_kept(KeptSlot slot, StreamRange range, Place at);
-
   // hot_set.cc
   Status open_context(std::int32_t question_tokens);
   Status open_cells(std::int32_t cells);
@@ -115,7 +118,6 @@ class SessionImpl final : public Session {
   Status set_aside(PlaceRange hole);
   /// Ends a question: sequence 0 holds again what it held before.
   Status put_back();
-
   // retrieve.cc
   /// What calibration found to look with: queries of the retrieval heads, keys of the index's.
   [[nodiscard]] ObserveSpec retrieval_heads() const;
@@ -131,20 +133,17 @@ class SessionImpl final : public Session {
   Result<std::vector<SelectorRanking>> rankings(const QuestionTokens& tokens, const Question& question,
                                                 std::size_t count);
   [[nodiscard]] Passage passage(StreamRange range, double score) const;
-
   // score.cc
   Status score_ready(Scoring& job);
   Status score_behind_stream(Scoring& job, Place end);
   Status score_behind_blocks(Scoring& job);
   /// What to read before that which follows `behind`, best first, in at most `room` tokens.
   Result<std::vector<std::size_t>> blocks_for(std::span<const Token> behind, const Question& how, std::int32_t room);
-
   // answer.cc
   Status make_ready(const Turn& turn);
   Status answer_exact(const Turn& turn);
   Status answer_extended(const Turn& turn);
   Status compute_question(const QuestionTokens& tokens, std::span<const Token> written, Place at);
-
   // map_reduce.cc
   Result<MapReducePlan> plan_map(const Question& question, const QuestionTokens& tokens) const;
   Status answer_map(const Turn& turn);
@@ -155,7 +154,6 @@ class SessionImpl final : public Session {
   Result<Place> admit_part(const Turn& turn, const MapPart& part);
   Result<Place> read_partial(const Turn& turn, std::span<const std::vector<Token>> partial);
   Result<Writing> ask_behind(const Turn& turn, Place at, bool last);
-
   // read.cc
   Status read_and_write(const Turn& turn);
   /// Admits what the plan takes of the wanted blocks, and computes the question and what was written behind them.
@@ -181,6 +179,7 @@ class SessionImpl final : public Session {
   ReadingPolicy policy_;
   PromptFrame frame_;
   SessionId id_;
+  std::uint64_t holder_;  // what the engine knows the session by
   StreamText text_;
   std::unique_ptr<Durable> durable_;  // null for a session that ends with its process
   std::vector<Block> blocks_;         // all of the stream behind the sinks
@@ -190,6 +189,7 @@ class SessionImpl final : public Session {
   std::int32_t exact_room_ = kQuestionRoom;  // question tokens that the exact context has room for
   StreamPos exact_end_;                      // of the stream, computed into sequence 0 in exact mode
   Resident resident_;
+  std::array<std::optional<KeptRange>, 2> kept_;  // by KeptSlot
   std::int32_t cells_ = 0;
   TurnShape shape_;
   std::uint64_t turn_ = 0;

@@ -81,6 +81,12 @@ struct Resident {
   std::int64_t pinned_cold_tokens = 0;
 };
 
+/// KV of a range as it stood in sequence 0, so that it need not be computed again when it is to stand there again.
+struct KeptRange {
+  BlockKey key;
+  KvPayload payload;
+};
+
 /// What was done since the last answer, for its report.
 struct Since {
   std::int64_t computed = 0;
