@@ -69,6 +69,9 @@ std::string answer_report(const Answer& answer) {
   text += fmt::format("Prompt    {} tokens: {} computed, {} reused; {} computed more than once\n",
                       count_text(answer.prompt_tokens), count_text(answer.computed_tokens),
                       count_text(answer.reused_tokens), count_text(answer.recomputed_tokens));
+  if (answer.reused_after_edit_tokens > 0)
+    text += fmt::format("Edited    {} of the reused tokens had been computed before the text was changed\n",
+                        count_text(answer.reused_after_edit_tokens));
   text += fmt::format("Attended  {} tokens; {} cold in memory, {} dropped ({} mode)\n",
                       count_text(answer.attended_tokens), count_text(answer.cold_tokens),
                       count_text(answer.dropped_tokens), answer.exact ? "exact" : "extended");
@@ -99,6 +102,7 @@ std::string answer_json(const Answer& answer, std::string_view question) {
   json["attended_tokens"] = answer.attended_tokens;
   json["cold_tokens"] = answer.cold_tokens;
   json["dropped_tokens"] = answer.dropped_tokens;
+  json["reused_after_edit_tokens"] = answer.reused_after_edit_tokens;
   json["recomputed_tokens"] = answer.recomputed_tokens;
   json["pinned_cold_tokens"] = answer.pinned_cold_tokens;
   json["answer_tokens"] = answer.tokens.size();

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/exit.h"
+#include "cli/interrupt.h"
 #include "cli/state_choice.h"
 #include "cli/terminal.h"
+#include "store/copy_session.h"
 
 namespace modeld {
 namespace {
@@ -22,6 +26,7 @@ struct SessionsOptions {
   StateChoice state;
   std::string name;
   std::string other;
+  std::string as;
   bool json = false;
 };
 
@@ -232,19 +237,55 @@ Status verify(State& state, const SessionsOptions& options) {
               {{"damages", static_cast<std::int64_t>(damages.size())}});
 }
 
+/// The other directory of an export or import is a state directory like any other.
+Result<std::unique_ptr<State>> other_state(const std::filesystem::path& directory) { return State::open(directory, 0); }
+
+Status copy(State& from, State& to, const std::string& name, const std::string& as) {
+  MODELD_TRY(const SessionRow session, from.books().session(name));
+  ProgressDisplay display(progress_style(false));
+  return copy_session(from, session, to, as, display.sink(), &interrupt_flag());
+}
+
+Status export_session(State& state, const SessionsOptions& options) {
+  // Not made for a session that is not there.
+  MODELD_TRY(const SessionRow session, state.books().session(options.name));
+  MODELD_TRY(const std::unique_ptr<State> to, other_state(options.other));
+  MODELD_TRY_VOID(copy(state, *to, session.name, session.name));
+  say(options, fmt::format("\"{}\" is in {}: a state directory of its own, for --state or \"modeld sessions import\".",
+                           session.name, options.other));
+  return {};
+}
+
+Status import_session(State& state, const SessionsOptions& options) {
+  const std::string& as = options.as.empty() ? options.name : options.as;
+  MODELD_TRY_VOID(check_session_name(as));
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(options.other, ignored))
+    return fail(ErrorCode::file_missing,
+                fmt::format("{} is no directory. Name one that \"modeld sessions export\" has made.", options.other));
+  MODELD_TRY(const std::unique_ptr<State> from, other_state(options.other));
+  MODELD_TRY_VOID(copy(*from, state, options.name, as));
+  say(options, fmt::format("\"{}\" is here as \"{}\".", options.name, as));
+  return {};
+}
+
 struct Verb {
   const char* name;
   const char* description;
-  int names;
+  /// Names of what stands behind the session's name; nullptr: the verb takes none.
+  const char* session;
+  const char* other;
   Action action;
 };
 constexpr Verb kVerbs[] = {
-    {"list", "All sessions, and the disk that they take", 0, list},
-    {"show", "A session's parts and blocks: where each is, and what would be given up next", 1, show},
-    {"branch", "Begin a session as a copy of another, without computing anything", 2, branch},
-    {"rm", "Forget a session, with what no other one has of it", 1, remove},
-    {"purge", "Forget all sessions", 0, purge},
-    {"verify", "Read everything and tell what is not as it was written", 0, verify},
+    {"list", "All sessions, and the disk that they take", nullptr, nullptr, list},
+    {"show", "A session's parts and blocks: where each is, and what would be given up next", "NAME", nullptr, show},
+    {"branch", "Begin a session as a copy of another, without computing anything", "NAME", "NEW", branch},
+    {"export", "Copy a session into a directory of its own", "NAME", "DIR", export_session},
+    {"import", "Copy a session from such a directory", "NAME", "DIR", import_session},
+    {"rm", "Forget a session, with what no other one has of it", "NAME", nullptr, remove},
+    {"purge", "Forget all sessions", nullptr, nullptr, purge},
+    {"verify", "Read everything and tell what is not as it was written", nullptr, nullptr, verify},
 };
 
 }  // namespace
@@ -252,14 +293,15 @@ constexpr Verb kVerbs[] = {
 Command add_sessions(CLI::App& app) {
   auto options = std::make_shared<SessionsOptions>();
   auto chosen = std::make_shared<Action>(nullptr);
-  CLI::App* command = app.add_subcommand("sessions", "List, show, branch and remove what is kept between runs");
+  CLI::App* command = app.add_subcommand("sessions", "List, show, branch, copy and remove what is kept between runs");
   command->require_subcommand(1);
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = command->add_subcommand(verb.name, verb.description);
     add_state_flags(*sub, options->state);
     sub->add_flag("--json", options->json, "Print one JSON object instead of text");
-    if (verb.names > 0) sub->add_option("NAME", options->name, "The session")->required();
-    if (verb.names > 1) sub->add_option("NEW", options->other, "The new session's name")->required();
+    if (verb.session != nullptr) sub->add_option(verb.session, options->name, "The session")->required();
+    if (verb.other != nullptr) sub->add_option(verb.other, options->other, "Where to, or from")->required();
+    if (verb.action == import_session) sub->add_option("--as", options->as, "Its name here (default: as it is there)");
     sub->callback([chosen, action = verb.action] { *chosen = action; });
   }
   return {command, [options, chosen](const Invocation&) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -146,6 +147,7 @@ void Durable::replace() {
 void Durable::save(const DoneStream& done) { note(write(done)); }
 
 Status Durable::write(const DoneStream& done) {
+  since_written_ = Stopwatch();
   if (replaced_) {
     const std::vector<PartRow> rows = done.text.rows(0);
     MODELD_TRY(row_, state_.replace_session(row_, rows));
@@ -202,8 +204,11 @@ std::optional<KvPayload> Durable::kept(KeptSlot slot, const BlockKey& key) {
     note(std::move(payload).error());
     return std::nullopt;
   }
-  const auto own = state_.books().extra(row_.id, static_cast<std::int64_t>(slot));
-  if (!own || *own != key) keep(slot, key, *payload);
+  const auto extras = state_.books().extras(row_.id);
+  const bool own = extras && std::any_of(extras->begin(), extras->end(), [&](const ExtraRow& extra) {
+                     return extra.slot == static_cast<std::int64_t>(slot) && extra.key == key;
+                   });
+  if (!own) keep(slot, key, *payload);
   return std::move(*payload);
 }
 

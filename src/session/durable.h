@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 #include "plan/reading.h"
 #include "recall/block_index.h"
 #include "session/stream_text.h"
@@ -69,7 +70,9 @@ class Durable {
 
   [[nodiscard]] const BlockForm& form() const { return form_; }
   [[nodiscard]] std::uint64_t turn() const { return row_.turn; }
-  /// Parts and blocks that are durable, or were read back.
+  /// Seconds since the last save().
+  [[nodiscard]] double waited() const { return since_written_.seconds(); }
+  /// Blocks that are durable, or were read back.
   [[nodiscard]] std::size_t blocks() const { return blocks_; }
 
   Result<std::vector<PartRow>> take_parts();
@@ -113,6 +116,7 @@ class Durable {
   std::size_t blocks_ = 0;
   bool replaced_ = false;
   std::optional<Error> error_;
+  Stopwatch since_written_;
 };
 
 }  // namespace modeld

@@ -39,7 +39,7 @@ Status SessionImpl::replace(std::span<const TextPart> parts, const CancelFlag* c
   blocks_.clear();
   resident_.valid = false;
   if (durable_ != nullptr) durable_->replace();
-  save(0);
+  save();
   return {};
 }
 

@@ -21,8 +21,6 @@ namespace {
 
 /// Blocks that need no computing go by too fast to tell of each.
 constexpr std::size_t kReportBlocks = 64;
-/// Blocks between two durable points: seconds of computing, against the milliseconds that one takes.
-constexpr std::size_t kSaveBlocks = 32;
 
 std::span<const Token> slice(const std::vector<Token>& tokens, StreamRange range) {
   return std::span(tokens).subspan(static_cast<std::size_t>(range.begin.get()), static_cast<std::size_t>(range.size()));
@@ -115,7 +113,7 @@ Status SessionImpl::ingest_extended(const ProgressSink& progress, const CancelFl
     if (done >= kBatchTokens) speeds_.ingest = static_cast<double>(done) / watch.seconds();
   }
   const Status resident = make_resident();
-  save(0);
+  save();
   if (resident) forget_formers();
   return resident;
 }
@@ -177,7 +175,7 @@ Status SessionImpl::ingest_isolated(const ProgressSink& progress, const CancelFl
       since_.recomputed += run_up_of(group[i]).size();
     }
     tell();
-    save(kSaveBlocks);
+    save_if_due();
   }
   return {};
 }
@@ -344,7 +342,7 @@ Status SessionImpl::ingest_streamed(const ProgressSink& progress, const CancelFl
     next += tokens;
     report(progress, "reading the text", static_cast<std::uint64_t>(range.end.get()),
            static_cast<std::uint64_t>(text_.end().get()), "tokens");
-    save(kSaveBlocks);
+    save_if_due();
   }
   return {};
 }

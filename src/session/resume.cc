@@ -75,9 +75,15 @@ Status SessionImpl::take_formers() {
   return {};
 }
 
-void SessionImpl::save(std::size_t least) {
-  if (durable_ == nullptr || blocks_done() - durable_->blocks() < least) return;
-  durable_->save({text_, std::span(blocks_).first(blocks_done()), *index_, store_, id_});
+void SessionImpl::save() {
+  if (durable_ != nullptr) durable_->save({text_, std::span(blocks_).first(blocks_done()), *index_, store_, id_});
+}
+
+void SessionImpl::save_if_due() {
+  // A durable point takes tens of milliseconds.
+  constexpr double kSeconds = 2.0;
+  constexpr std::size_t kBlocks = 32;
+  if (durable_ != nullptr && (durable_->waited() >= kSeconds || blocks_done() - durable_->blocks() >= kBlocks)) save();
 }
 
 std::optional<Error> SessionImpl::take_storage_error() {

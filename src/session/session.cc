@@ -111,7 +111,7 @@ void SessionImpl::note_failure(const Error& error) {
 Status SessionImpl::append(std::span<const TextPart> parts, const CancelFlag* cancel) {
   MODELD_TRY_VOID(text_.append(engine_, parts, cancel));
   resident_.valid = false;
-  save(0);
+  save();
   return {};
 }
 

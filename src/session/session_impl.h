@@ -91,8 +91,8 @@ class SessionImpl final : public Session {
   [[nodiscard]] Identity identity() const;
   Status take_blocks();
   Status take_formers();
-  /// Writes down what was done, if that is at least so many blocks.
-  void save(std::size_t least);
+  void save();
+  void save_if_due();
   void note_use(const Answer& answer);
   /// Host memory beside the payloads: index, text, what is kept.
   Status charge();

@@ -419,13 +419,10 @@ Status Catalog::set_extra(std::int64_t session, std::int64_t slot, const Payload
   });
 }
 
-Result<std::optional<BlockKey>> Catalog::extra(std::int64_t session, std::int64_t slot) const {
-  return impl_->guarded([&]() -> Result<std::optional<BlockKey>> {
-    SQLite::Statement query(impl_->db, "SELECT key FROM extra WHERE session = ? AND slot = ?");
-    Bind(query).number(session).number(slot);
-    if (!query.executeStep()) return std::optional<BlockKey>();
-    return std::optional(key_in(query.getColumn(0)));
-  });
+Result<std::vector<ExtraRow>> Catalog::extras(std::int64_t session) const {
+  return impl_->all<ExtraRow>(
+      "SELECT slot, key FROM extra WHERE session = ? ORDER BY slot", session,
+      [](SQLite::Statement& row) { return ExtraRow{row.getColumn(0).getInt64(), key_in(row.getColumn(1))}; });
 }
 
 Result<std::vector<PayloadRow>> Catalog::payloads() const {

@@ -79,6 +79,12 @@ struct PayloadRow {
   std::int64_t bytes = 0;
 };
 
+/// A payload that a session keeps beside its blocks.
+struct ExtraRow {
+  std::int64_t slot = 0;
+  BlockKey key;
+};
+
 /// A checksum of one piece of a session's recall index.
 struct PieceRow {
   std::int64_t piece = 0;
@@ -146,8 +152,7 @@ class Catalog {
   Status remove_payloads(std::span<const BlockKey> keys);
   /// A payload that a session keeps beside its blocks; the one that had the slot before is its no more.
   Status set_extra(std::int64_t session, std::int64_t slot, const PayloadRow& payload);
-  /// What a session keeps in a slot; nothing where it keeps nothing.
-  Result<std::optional<BlockKey>> extra(std::int64_t session, std::int64_t slot) const;
+  Result<std::vector<ExtraRow>> extras(std::int64_t session) const;
   /// Payloads that no session has.
   Result<std::vector<PayloadRow>> orphans() const;
   /// The payloads of blocks, least dear to the sessions that have them first: volatile before pinned, few fetches

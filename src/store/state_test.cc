@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "store/copy_session.h"
 #include "store/fault.h"
 
 namespace modeld {
@@ -360,6 +361,64 @@ TEST_F(StateTest, AfterAnyFailedStepItGoesOnWhereItWas) {
       ASSERT_TRUE(again) << "failed at " << at << ": " << to_text(again.error());
       ASSERT_TRUE(whole(**state, (*state)->books().session("book").value(), 6)) << "failed at " << at;
     }
+  }
+}
+
+TEST_F(StateTest, ACopiedSessionIsWholeAndNeedsTheOtherDirectoryNoMore) {
+  const std::filesystem::path elsewhere = directory_.parent_path() / "elsewhere";
+  {
+    const auto from = open();
+    ASSERT_TRUE(from);
+    auto session = (*from)->add_session("book", Identity{}, "{}");
+    ASSERT_TRUE((*from)->add_parts(session->id, std::vector{part()}));
+    (*from)->set_identity(Identity{}.digest());
+    ASSERT_TRUE(add_blocks(**from, session->id, 0, 5));
+    ASSERT_TRUE((*from)->keep_extra(session->id, 1, key(70), payload(70)));
+    ASSERT_TRUE((*from)->touch(session->id, 9, std::vector{StreamPos(200)}));
+    session = (*from)->books().session("book");
+    const auto to = State::open(elsewhere, kRoomy);
+    ASSERT_TRUE(to);
+    ASSERT_TRUE(copy_session(**from, *session, **to, "copy"));
+    const auto again = copy_session(**from, *session, **to, "copy");
+    ASSERT_FALSE(again);
+    EXPECT_EQ(again.error().code, ErrorCode::session_exists);
+  }
+  std::filesystem::remove_all(directory_);
+  const auto to = State::open(elsewhere, kRoomy);
+  ASSERT_TRUE(to);
+  (*to)->set_identity(Identity{}.digest());
+  const auto session = (*to)->books().session("copy");
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->turn, 9U);
+  EXPECT_EQ((*to)->books().parts(session->id)->front(), part());
+  EXPECT_EQ((*to)->books().blocks(session->id)->at(2).fetches, 1U);
+  EXPECT_TRUE((*to)->read(key(70)));
+  EXPECT_EQ((*to)->books().extras(session->id)->front().slot, 1);
+  EXPECT_EQ((*to)->books().blocks(session->id)->size(), 5U);
+  for (int n = 0; n < 5; ++n) EXPECT_TRUE((*to)->read(key(n))) << n;
+  EXPECT_TRUE((*to)->verify()->empty());
+}
+
+TEST_F(StateTest, ACopyThatFailsAtAnyStepLeavesNoSession) {
+  const std::filesystem::path elsewhere = directory_.parent_path() / "elsewhere";
+  const auto from = open();
+  ASSERT_TRUE(from);
+  auto session = (*from)->add_session("book", Identity{}, "{}");
+  ASSERT_TRUE((*from)->add_parts(session->id, std::vector{part()}));
+  (*from)->set_identity(Identity{}.digest());
+  ASSERT_TRUE(add_blocks(**from, session->id, 0, 3));
+  session = (*from)->books().session("book");
+  for (int n = 0;; ++n) {
+    const auto to = State::open(elsewhere, kRoomy);
+    ASSERT_TRUE(to);
+    int step = 0;
+    // One step fails; those that clean up after it do not.
+    set_fault_hook([&step, n](FaultPoint) { return step++ == n ? ENOSPC : 0; });
+    const Status copied = copy_session(**from, *session, **to, "copy");
+    set_fault_hook({});
+    if (copied) break;
+    EXPECT_TRUE((*to)->books().sessions()->empty()) << n;
+    ASSERT_LT(n, 200);
   }
 }
 

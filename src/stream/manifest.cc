@@ -34,6 +34,12 @@ std::string sentence(std::string_view field, std::string_view stored, std::strin
 
 }  // namespace
 
+Identity Identity::of_payloads() const {
+  Identity identity = *this;
+  identity.calibration.clear();
+  return identity;
+}
+
 Digest128 Identity::digest() const {
   Hasher hasher;
   hasher.text("identity").text(engine).text(model).text(tokenizer).text(chat_template).number(adds_bos ? 1 : 0);

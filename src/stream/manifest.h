@@ -32,6 +32,8 @@ struct Identity {
   std::string calibration;
 
   friend bool operator==(const Identity&, const Identity&) = default;
+  /// What KV is made under: all but the calibration.
+  [[nodiscard]] Identity of_payloads() const;
   [[nodiscard]] Digest128 digest() const;
 };
 
