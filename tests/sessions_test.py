@@ -83,7 +83,7 @@ class WithoutAModel(Case):
 
     def test_things_in_the_directorys_place(self):
         (self.folder / "file").write_text("mine")
-        self.refused("io_failed", OTHER, "sessions", "list", "--state", self.folder / "file")
+        self.refused("io_failed", CAPACITY, "sessions", "list", "--state", self.folder / "file")
         self.assertEqual((self.folder / "file").read_text(), "mine")
         (self.folder / "elsewhere").mkdir()
         (self.folder / "link").symlink_to(self.folder / "elsewhere")

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -66,6 +67,11 @@ void add_memory_flags(CLI::App& command, ModelChoice& choice) {
       ->type_name("TOKENS");
   const std::map<std::string, KvType> types = {{"f16", KvType::f16}, {"q8_0", KvType::q8_0}, {"q4_0", KvType::q4_0}};
   add_choice(command, "--kv-type", choice.kv_type, types, "Number format of the KV: f16, q8_0 or q4_0 (default f16)")
+      ->type_name("TYPE");
+  const std::map<std::string, std::optional<KvType>> cold = {{"q8_0", KvType::q8_0}, {"q4_0", KvType::q4_0}};
+  add_choice(command, "--cold-type", choice.cold_type, cold,
+             "Number format of parked KV where that on the device is f16: q8_0 takes half the memory and disk, q4_0 a "
+             "quarter and reads worse (default: as --kv-type)")
       ->type_name("TYPE");
   add_bytes(command, "--host-budget", choice.host_budget,
             "Host memory for parked KV, its index and the tokens, e.g. 800M or 4G (default: a quarter of the host's "

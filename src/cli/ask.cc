@@ -205,6 +205,7 @@ class AskRun {
     settings.context = options_.context;
     settings.hot_tokens = model_.budget.hot_tokens;
     settings.kv_type = options_.choice.kv_type;
+    settings.cold_type = options_.choice.cold_type;
     settings.answer_tokens = options_.answer_tokens;
     settings.threads = options_.choice.threads;
     settings.embedder = model_.embedder.get();

@@ -29,6 +29,7 @@ Status evaluate(EvalChoice& options, const Invocation& invocation, ProgressDispl
   MODELD_TRY(const Calibration calibration, ready_calibration(*model.engine, options.choice, display));
   options.eval.hot_tokens = model.budget.hot_tokens;
   options.eval.kv_type = options.choice.kv_type;
+  options.eval.cold_type = options.choice.cold_type;
   options.eval.cold_bytes = options.choice.host_budget;
   options.eval.threads = options.choice.threads;
   options.eval.embedder = model.embedder.get();

@@ -23,6 +23,7 @@ namespace modeld {
 struct ModelChoice {
   std::filesystem::path model;
   KvType kv_type = KvType::f16;
+  std::optional<KvType> cold_type;
   std::optional<std::int32_t> hot_tokens;
   /// 0: as derive_budget() has it.
   std::int64_t host_budget = 0;

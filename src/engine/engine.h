@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,8 @@ struct KvPayload {
   /// Where the tokens stood when they were computed: pristine, never shifted.
   PlaceRange places;
   KvType kv_type = KvType::f16;
+  /// The format of the numbers in `data`, where pack() has changed it from kv_type.
+  std::optional<KvType> packed;
   std::vector<std::byte> data;
 };
 
@@ -144,11 +147,16 @@ class Engine {
   /// or was moved since it was computed (a cold copy must be pristine); unsupported_operation where a windowed layer
   /// has lost it.
   virtual Result<KvPayload> export_range(SeqId seq, PlaceRange places) = 0;
+  /// An f16 payload with its numbers in a smaller format, for keeping: admit() takes it like the one it was made of.
+  /// Lossy. Needs no context. Errors: unsupported_kv_type for a payload that is not f16 or packed already, or where the
+  /// model's rows are no whole blocks of the format; payload_invalid.
+  virtual Result<KvPayload> pack(const KvPayload& payload, KvType type) const = 0;
   /// Drops places from one sequence; cells that no sequence holds become free. Places not resident are ignored, an
   /// empty range drops nothing. Errors: engine_misuse for a negative or reversed range.
   virtual Status evict(SeqId seq, PlaceRange places) = 0;
-  /// Puts a payload into `seq` with its first token at `at`, rotating once from the payload's own places. The target
-  /// places must be free in `seq`. Errors: engine_misuse, engine_no_cells, payload_invalid; nothing is changed then.
+  /// Puts a payload, packed or not, into `seq` with its first token at `at`, rotating once from the payload's own
+  /// places. The target places must be free in `seq`. Errors: engine_misuse, engine_no_cells, payload_invalid; nothing
+  /// is changed then.
   virtual Status admit(SeqId seq, const KvPayload& payload, Place at) = 0;
   /// Moves the resident places of a run by `delta` (RoPE rotates with it). The target must be free, shared cells
   /// refuse. Moved cells cannot be exported again.

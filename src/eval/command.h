@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct EvalOptions {
   std::int32_t free_questions = 20;
   std::int32_t hot_tokens = 2500;
   KvType kv_type = KvType::f16;
+  /// Of parked KV; nothing: as kv_type.
+  std::optional<KvType> cold_type;
   /// Of the cold store; 0: what the text needs.
   std::int64_t cold_bytes = 0;
   std::int32_t threads = 0;

@@ -192,10 +192,11 @@ std::string parameters_of(const EvalJob& job, std::string_view mode) {
   if (!is_session_mode(mode)) return text + fmt::format(" questions={}", o.dense_questions);
   const RereadPolicy& reread = o.reread;
   return text +
-         fmt::format(" hot={} kv={} calibration={} reading={} reread={}/{}/{} follow={} cold={} free={} embedder={}",
-                     o.hot_tokens, to_text(o.kv_type), job.calibration.digest().substr(0, 16),
-                     policy_text(job.calibration.reading), reread.returns, reread.look_tokens, reread.margin, o.follow,
-                     o.cold_bytes, o.free_questions, o.embedder == nullptr ? "none" : o.embedder->name());
+         fmt::format(" hot={} kv={}{} calibration={} reading={} reread={}/{}/{} follow={} cold={} free={} embedder={}",
+                     o.hot_tokens, to_text(o.kv_type), o.cold_type ? fmt::format("/{}", to_text(*o.cold_type)) : "",
+                     job.calibration.digest().substr(0, 16), policy_text(job.calibration.reading), reread.returns,
+                     reread.look_tokens, reread.margin, o.follow, o.cold_bytes, o.free_questions,
+                     o.embedder == nullptr ? "none" : o.embedder->name());
 }
 
 std::string policy_text(const ReadingPolicy& p) {
@@ -208,6 +209,7 @@ SessionSettings session_settings(const EvalOptions& options) {
   settings.context = ContextMode::focus;
   settings.hot_tokens = options.hot_tokens;
   settings.kv_type = options.kv_type;
+  settings.cold_type = options.cold_type;
   settings.answer_tokens = 48;
   settings.threads = options.threads;
   settings.reread = options.reread;

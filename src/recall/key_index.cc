@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "recall/half.h"
+#include "base/half.h"
 
 // Invariants: every head has ceil(tokens / tokens per piece) pieces, each whole; all that lies past the last token is
 // zero, with scale zero, so that a scorer may read whole tiles.

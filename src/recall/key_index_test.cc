@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "recall/half.h"
+#include "base/half.h"
 
 namespace modeld {
 namespace {

@@ -19,7 +19,7 @@
 #include <numbers>
 
 #include "base/check.h"
-#include "recall/half.h"
+#include "base/half.h"
 #include "recall/score_kernels.h"
 
 namespace modeld {

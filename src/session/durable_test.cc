@@ -77,6 +77,7 @@ struct Way {
   KvOrigin origin = KvOrigin::isolated;
   bool embedder = false;
   bool small_ram = false;
+  std::optional<KvType> cold_type = std::nullopt;
 };
 
 class DurableWays : public ::testing::TestWithParam<Way> {};
@@ -88,6 +89,7 @@ TEST_P(DurableWays, AResumedSessionSaysWhatTheUnstoppedOneSaysAndComputesNoToken
   const auto embedder = open_scripted_embedder();
   SessionSettings settings = World::settings();
   if (GetParam().embedder) settings.embedder = embedder.get();
+  settings.cold_type = GetParam().cold_type;
   const std::int64_t ram = GetParam().small_ram ? std::int64_t{2} << 20 : kRoomy;
   Said before;
   Answer again;
@@ -128,6 +130,7 @@ TEST_P(DurableWays, TextThatIsAppendedAfterARestartIsTheSameStreamAsWithoutOne) 
   const auto embedder = open_scripted_embedder();
   SessionSettings settings = World::settings();
   if (GetParam().embedder) settings.embedder = embedder.get();
+  settings.cold_type = GetParam().cold_type;
   const std::vector<TextPart> texts = parts(world);
   Said expected;
   {
@@ -154,7 +157,8 @@ TEST_P(DurableWays, TextThatIsAppendedAfterARestartIsTheSameStreamAsWithoutOne) 
 INSTANTIATE_TEST_SUITE_P(Ways, DurableWays,
                          ::testing::Values(Way{"isolated"}, Way{"streamed", KvOrigin::streamed},
                                            Way{"embedder", KvOrigin::isolated, true},
-                                           Way{"from_disk", KvOrigin::isolated, false, true}),
+                                           Way{"from_disk", KvOrigin::isolated, false, true},
+                                           Way{"packed", KvOrigin::isolated, false, true, KvType::q8_0}),
                          [](const auto& way) { return way.param.name; });
 
 TEST(Durable, AShortSessionInExactModeGoesOnToo) {
@@ -171,6 +175,44 @@ TEST(Durable, AShortSessionInExactModeGoesOnToo) {
   const auto session = world.resume();
   ASSERT_TRUE(session) << to_text(session.error());
   EXPECT_EQ(all_of(**session, world.needles), before);
+}
+
+TEST(Durable, PackedKvTakesHalfTheDiskAndTheFormatMayChangeFromRunToRun) {
+  DurableWorld world;
+  std::int64_t whole = 0;
+  {
+    ASSERT_TRUE(world.reopen());
+    auto session = world.resume();
+    ASSERT_TRUE(world.append(**session));
+    ASSERT_TRUE((*session)->ingest());
+    session->reset();
+    whole = world.state->usage().payload_bytes;
+    world.close();
+    std::filesystem::remove_all(world.directory);
+  }
+  SessionSettings settings = World::settings();
+  settings.cold_type = KvType::q8_0;
+  ASSERT_TRUE(world.reopen());
+  auto session = world.resume(settings);
+  ASSERT_TRUE(session) << to_text(session.error());
+  ASSERT_TRUE(world.append(**session));
+  const Said said = all_of(**session, world.needles);
+  EXPECT_LT(world.state->usage().payload_bytes, whole * 6 / 10);
+  session->reset();
+  ASSERT_TRUE(world.reopen());
+  const auto unpacked = world.resume();
+  ASSERT_TRUE(unpacked) << to_text(unpacked.error());
+  EXPECT_EQ(all_of(**unpacked, world.needles).answers, said.answers);
+}
+
+TEST(Durable, OnlyHalfPrecisionIsParkedInAnotherFormat) {
+  World world;
+  SessionSettings settings = World::settings();
+  settings.kv_type = KvType::q8_0;
+  settings.cold_type = KvType::q4_0;
+  const auto refused = Session::create(*world.engine, *world.store, world.calibration, settings);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported_kv_type);
 }
 
 /// Everything a process does with a session, from nothing or from where an earlier one was stopped.

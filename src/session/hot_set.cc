@@ -156,9 +156,10 @@ Status SessionImpl::admit_block(std::size_t block, Place at) {
     const std::array ranges = {range};
     MODELD_TRY(Isolated again, compute_isolated(ranges));
     since_.recomputed += range.size() + run_up_of(range).size();
-    payload = std::make_shared<const KvPayload>(again.payloads.front());
+    MODELD_TRY(KvPayload parked, to_park(std::move(again.payloads.front())));
+    payload = std::make_shared<const KvPayload>(parked);
     // Whether the store has room for it again is its own business; the answer does not depend on it.
-    static_cast<void>(store_.restore(id_, range, std::move(again.payloads.front()), turn_));
+    static_cast<void>(store_.restore(id_, range, std::move(parked), turn_));
   }
   return engine_.admit(kMain, *payload, at);
 }

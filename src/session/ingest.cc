@@ -257,6 +257,11 @@ Status SessionImpl::put(std::size_t block, const BlockKey& key, KvPayload payloa
   return {};
 }
 
+Result<KvPayload> SessionImpl::to_park(KvPayload payload) const {
+  if (!settings_.cold_type || *settings_.cold_type == settings_.kv_type) return payload;
+  return engine_.pack(payload, *settings_.cold_type);
+}
+
 Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys) {
   const BlockKey key = key_of(block);
   const std::string text = text_.text(blocks_[block].range);
@@ -265,7 +270,8 @@ Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const s
   if (settings_.embedder != nullptr) {
     MODELD_TRY(meaning, settings_.embedder->embed(sentences_of(text)));
   }
-  MODELD_TRY_VOID(put(block, key, std::move(payload)));
+  MODELD_TRY(KvPayload parked, to_park(std::move(payload)));
+  MODELD_TRY_VOID(put(block, key, std::move(parked)));
   index_->append({key, blocks_[block].range, text}, keys, meaning);
   return {};
 }

@@ -14,6 +14,8 @@ Result<std::unique_ptr<Session>> Session::create(Engine& engine, ColdStore& stor
     return fail(ErrorCode::bad_argument, "The hot set and the answer need a positive number of tokens each.",
                 {{"hot_tokens", settings.hot_tokens}, {"answer_tokens", settings.answer_tokens}});
   }
+  if (settings.cold_type && settings.kv_type != KvType::f16)
+    return fail(ErrorCode::unsupported_kv_type, "Only f16 KV can be parked in another format.");
   const ModelGeometry& geometry = engine.geometry();
   if (settings.hot_tokens > geometry.trained_window) {
     return fail(
@@ -138,7 +140,7 @@ Result<IngestPlan> SessionImpl::plan() const {
          {"answer_tokens", settings_.answer_tokens},
          {"exact_tokens", exact_limit()}});
   }
-  const std::int64_t per_token = engine_.geometry().kv_bytes_per_token(settings_.kv_type);
+  const std::int64_t per_token = engine_.geometry().kv_bytes_per_token(settings_.cold_type.value_or(settings_.kv_type));
   plan.kv_bytes = plan.stream_tokens * per_token;
   if (plan.exact) return plan;
   if (blocks_done() > 0) plan.done_tokens = blocks_[blocks_done() - 1].range.end.get();

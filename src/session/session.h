@@ -51,6 +51,9 @@ struct SessionSettings {
   /// Hot budget in tokens, from derive_budget().
   std::int32_t hot_tokens = 0;
   KvType kv_type = KvType::f16;
+  /// The format of parked KV, smaller than kv_type, which is f16 then; sinks and recent window keep that. Nothing: as
+  /// kv_type.
+  std::optional<KvType> cold_type;
   /// Tokens kept free for an answer.
   std::int32_t answer_tokens = 256;
   std::int32_t threads = 0;

@@ -80,6 +80,7 @@ class SessionImpl final : public Session {
   [[nodiscard]] BlockKey key_of(std::size_t block) const;
   /// Where an equal block (tokens, sinks and run-up) came before, if its KV is still there.
   [[nodiscard]] std::optional<KnownBlock> known_block(std::size_t block) const;
+  Result<KvPayload> to_park(KvPayload payload) const;  // as the cold store is to have it
   Status put(std::size_t block, const BlockKey& key, KvPayload payload);
   Status take_over(std::size_t block, const KnownBlock& known);
   Status park(std::size_t block, KvPayload payload, std::span<const std::vector<float>> keys);
@@ -94,8 +95,7 @@ class SessionImpl final : public Session {
   void save();
   void save_if_due();
   void note_use(const Answer& answer);
-  /// Host memory beside the payloads: index, text, what is kept.
-  Status charge();
+  Status charge();  // for index, text and what is kept
   [[nodiscard]] BlockKey kept_key(KeptSlot slot, StreamRange range, Place at) const;
   void keep(KeptSlot slot, StreamRange range, Place at);
   /// Puts a range into sequence 0 as it was kept, or computes and keeps it.

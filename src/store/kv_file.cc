@@ -18,7 +18,7 @@ constexpr std::uint32_t kVersion = 1;
 struct Raw {
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
-  std::uint8_t codec = 0;
+  std::uint8_t packed = 0;
   std::uint8_t kv_type = 0;
   std::uint16_t zero = 0;
   std::uint64_t key_high = 0;
@@ -50,6 +50,7 @@ KvFileHeader header_of(const BlockKey& key, const Digest128& identity, const KvP
   header.identity = identity;
   header.places = payload.places;
   header.kv_type = payload.kv_type;
+  header.packed = payload.packed;
   header.raw_bytes = payload.data.size();
   header.stored_bytes = payload.data.size();
   header.checksum = digest_of(payload.data);
@@ -58,7 +59,7 @@ KvFileHeader header_of(const BlockKey& key, const Digest128& identity, const KvP
 
 KvHeaderBytes encode(const KvFileHeader& header) {
   Raw raw;
-  raw.codec = static_cast<std::uint8_t>(header.codec);
+  raw.packed = header.packed ? static_cast<std::uint8_t>(static_cast<int>(*header.packed) + 1) : 0;
   raw.kv_type = static_cast<std::uint8_t>(header.kv_type);
   raw.key_high = header.key.high;
   raw.key_low = header.key.low;
@@ -90,7 +91,7 @@ Result<KvFileHeader> decode_kv_header(std::span<const std::byte> head, std::uint
         {{"version", raw.version}});
   }
   // What follows passed the checksum: only a writer that was wrong itself, or meant harm, gets it past these.
-  if (raw.codec != static_cast<std::uint8_t>(KvCodec::raw)) return damaged("is stored in a way that is not known");
+  if (raw.packed > kKvTypes.size()) return damaged("is packed in a way that is not known");
   if (raw.kv_type >= kKvTypes.size()) return damaged("has a KV type that is not known");
   if (raw.places <= 0 || raw.first < 0 || raw.first > INT32_MAX - raw.places)
     return damaged("holds no possible places");
@@ -102,7 +103,7 @@ Result<KvFileHeader> decode_kv_header(std::span<const std::byte> head, std::uint
   header.identity = {raw.identity_high, raw.identity_low};
   header.places = {Place(raw.first), Place(raw.first + raw.places)};
   header.kv_type = static_cast<KvType>(raw.kv_type);
-  header.codec = static_cast<KvCodec>(raw.codec);
+  if (raw.packed > 0) header.packed = static_cast<KvType>(raw.packed - 1);
   header.raw_bytes = raw.raw_bytes;
   header.stored_bytes = raw.stored_bytes;
   header.checksum = {raw.body_high, raw.body_low};
@@ -124,6 +125,7 @@ Result<KvPayload> decode_kv_body(const KvFileHeader& header, std::vector<std::by
   KvPayload payload;
   payload.places = header.places;
   payload.kv_type = header.kv_type;
+  payload.packed = header.packed;
   payload.data = std::move(body);
   return payload;
 }

@@ -1,8 +1,8 @@
 // One KV payload as bytes of a file: a header that says all that must be known before a byte of it is used, then the
 // payload as the engine wrote it.
 //
-// Layout, little-endian, 128 bytes: magic "modeldKV", version, codec, KV type, zero; key; identity; first place,
-// places;
+// Layout, little-endian, 128 bytes: magic "modeldKV", version, packed format + 1 or 0, KV type, zero; key; identity;
+// first place, places;
 //   raw bytes, stored bytes; checksum (XXH3-128) of the stored bytes; zeros; checksum of the 112 bytes before it.
 // Pure:   bytes in, values out. Whatever the bytes are, they are refused with a reason, or are what was written.
 #pragma once
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/error.h"
@@ -18,16 +19,14 @@
 
 namespace modeld {
 
-/// How the payload's bytes are stored.
-enum class KvCodec : std::uint8_t { raw };
-
 struct KvFileHeader {
   BlockKey key;
   /// Identity::digest() of what the KV was made under.
   Digest128 identity;
   PlaceRange places;
   KvType kv_type = KvType::f16;
-  KvCodec codec = KvCodec::raw;
+  /// As in KvPayload.
+  std::optional<KvType> packed;
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
   Digest128 checksum;

@@ -78,7 +78,7 @@ TEST(KvFile, WhatNoWriterMeantIsRefusedThoughItsChecksumIsRight) {
   EXPECT_TRUE(refused([](KvFileHeader& h) { h.places = {Place(5), Place(5)}; }));
   EXPECT_TRUE(refused([](KvFileHeader& h) { h.places = {Place(-1), Place(5)}; }));
   EXPECT_TRUE(refused([](KvFileHeader& h) { h.kv_type = static_cast<KvType>(9); }));
-  EXPECT_TRUE(refused([](KvFileHeader& h) { h.codec = static_cast<KvCodec>(9); }));
+  EXPECT_TRUE(refused([](KvFileHeader& h) { h.packed = static_cast<KvType>(9); }));
   EXPECT_TRUE(refused([](KvFileHeader& h) { h.raw_bytes = 11; }));
   EXPECT_TRUE(refused([](KvFileHeader& h) { h.stored_bytes = h.raw_bytes = UINT64_MAX; }));
   EXPECT_FALSE(refused([](KvFileHeader&) {}));

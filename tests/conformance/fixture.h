@@ -71,6 +71,7 @@ class Conformance : public testing::TestWithParam<EngineCase> {
   /// Of the row that differs most.
   void expect_near(const std::vector<Logits>& reference, const std::vector<Logits>& logits, std::string_view what);
   [[nodiscard]] double bound() const { return GetParam().bound; }
+  static void expect_within(double kl, double bound, std::string_view what);
 
  private:
   struct State {
@@ -82,7 +83,6 @@ class Conformance : public testing::TestWithParam<EngineCase> {
     }
   };
   State state();
-  static void expect_within(double kl, double bound, std::string_view what);
   void expect_error(ErrorCode code, std::string_view what, const Error* error);
 
   Engine* engine_ = nullptr;

@@ -6,6 +6,9 @@
 #include <bit>
 #include <cstring>
 #include <type_traits>
+#include <utility>
+
+#include "model/kv_rows.h"
 
 namespace modeld {
 namespace {
@@ -89,6 +92,12 @@ Digest128 checksum(Header header, std::span<const std::byte> body) {
   return Hasher().bytes(std::as_bytes(std::span(&header, 1))).bytes(body).finish();
 }
 
+/// Both formats of a layout in one number; the upper half is 0 where nothing is packed.
+std::uint32_t type_mark(const BlobLayout& layout) {
+  const auto number = [](KvType type) { return static_cast<std::uint32_t>(ggml_type_number(type)); };
+  return number(layout.kv_type()) | (layout.packed() ? number(*layout.packed()) << 16U : 0U);
+}
+
 tl::unexpected<Error> invalid(std::string_view what) {
   return fail(ErrorCode::payload_invalid,
               fmt::format("The KV payload is not usable: {}. Compute its tokens again.", what));
@@ -96,7 +105,9 @@ tl::unexpected<Error> invalid(std::string_view what) {
 
 }  // namespace
 
-BlobLayout::BlobLayout(const ModelGeometry& geometry, KvType kv_type) : kv_type_(kv_type) {
+BlobLayout::BlobLayout(const ModelGeometry& geometry, KvType kv_type, std::optional<KvType> packed)
+    : kv_type_(kv_type), packed_(packed) {
+  const KvType rows = packed.value_or(kv_type);
   const bool windows = std::ranges::any_of(geometry.layers, [](const LayerGeometry& l) { return l.window > 0; });
   caches_.resize(windows ? 2 : 1);
   Hasher hash;
@@ -105,8 +116,8 @@ BlobLayout::BlobLayout(const ModelGeometry& geometry, KvType kv_type) : kv_type_
     Cache& cache = caches_[layer.window > 0 ? 1 : 0];
     const auto keys = std::int64_t{layer.kv_heads} * layer.key_dim;
     const auto values = std::int64_t{layer.kv_heads} * layer.value_dim;
-    cache.key_rows.push_back(static_cast<std::uint64_t>(kv_bytes(kv_type, keys)));
-    cache.value_rows.push_back(static_cast<std::uint64_t>(kv_bytes(kv_type, values)));
+    cache.key_rows.push_back(static_cast<std::uint64_t>(kv_bytes(rows, keys)));
+    cache.value_rows.push_back(static_cast<std::uint64_t>(kv_bytes(rows, values)));
     window_ = std::max(window_, layer.window);
     for (const std::int32_t n : {layer.kv_heads, layer.key_dim, layer.value_dim, layer.window, layer.rope.dims})
       hash.number(static_cast<std::uint64_t>(n));
@@ -150,7 +161,8 @@ std::string BlobLayout::check(std::span<const std::byte> blob, Place first, std:
     if (in.read<std::uint32_t>() != cache.key_rows.size()) return "a blob has another number of layers";
     for (const auto* rows : {&cache.key_rows, &cache.value_rows})
       for (const std::uint64_t row : *rows) {
-        if (in.read<std::int32_t>() != ggml_type_number(kv_type_)) return "a layer has another KV type";
+        if (in.read<std::int32_t>() != ggml_type_number(packed_.value_or(kv_type_)))
+          return "a layer has another KV type";
         if (in.read<std::uint64_t>() != row) return "a layer has rows of another length";
         in.take(row * static_cast<std::uint64_t>(tokens));
       }
@@ -158,9 +170,43 @@ std::string BlobLayout::check(std::span<const std::byte> blob, Place first, std:
   return in.at_end() ? "" : "a blob is longer or shorter than its tables say";
 }
 
+void BlobLayout::convert(std::span<const std::byte> blob, std::int32_t tokens, const BlobLayout& to,
+                         std::span<std::byte> out) const {
+  const auto copy = [&](std::size_t bytes) {
+    std::ranges::copy(blob.first(bytes), out.begin());
+    blob = blob.subspan(bytes);
+    out = out.subspan(bytes);
+  };
+  const auto put = [&](const auto& value) {
+    std::memcpy(out.data(), &value, sizeof value);
+    out = out.subspan(sizeof value);
+    blob = blob.subspan(sizeof value);
+  };
+  const auto cells = static_cast<std::size_t>(tokens);
+  const KvType rows = packed_.value_or(kv_type_);
+  const KvType to_rows = to.packed_.value_or(to.kv_type_);
+  copy(sizeof(std::uint32_t) + sizeof(std::int32_t));
+  for (std::size_t c = 0; c < caches_.size(); ++c) {
+    copy(2 * sizeof(std::uint32_t) + cells * kCellBytes + 2 * sizeof(std::uint32_t));
+    for (const auto& [own, other] : {std::pair{&caches_[c].key_rows, &to.caches_[c].key_rows},
+                                     std::pair{&caches_[c].value_rows, &to.caches_[c].value_rows}}) {
+      for (std::size_t row = 0; row < own->size(); ++row) {
+        put(ggml_type_number(to_rows));
+        put((*other)[row]);
+        const auto from_bytes = static_cast<std::size_t>((*own)[row]) * cells;
+        const auto to_bytes = static_cast<std::size_t>((*other)[row]) * cells;
+        convert_rows(rows, blob.first(from_bytes), to_rows, out.first(to_bytes));
+        blob = blob.subspan(from_bytes);
+        out = out.subspan(to_bytes);
+      }
+    }
+  }
+}
+
 PayloadWriter::PayloadWriter(const BlobLayout& layout, PlaceRange places) : layout_(layout) {
   payload_.places = places;
   payload_.kv_type = layout.kv_type();
+  payload_.packed = layout.packed();
   payload_.data.resize(sizeof(Header));
 }
 
@@ -175,7 +221,7 @@ std::span<std::byte> PayloadWriter::add(Place first, std::int32_t tokens, std::s
 KvPayload PayloadWriter::finish() {
   const auto body = std::span<const std::byte>(payload_.data).subspan(sizeof(Header));
   Header header;
-  header.kv_type = static_cast<std::uint32_t>(ggml_type_number(payload_.kv_type));
+  header.kv_type = type_mark(layout_);
   header.first = payload_.places.begin.get();
   header.tokens = payload_.places.size();
   header.geometry_high = layout_.geometry_digest().high;
@@ -195,8 +241,7 @@ Result<std::vector<PayloadPiece>> read_payload(const BlobLayout& layout, const K
   const auto body = std::span<const std::byte>(payload.data).subspan(sizeof header);
   if (header.magic != kMagic) return invalid("it was not made by this engine");
   if (header.version != kVersion) return invalid(fmt::format("its version is {}", header.version));
-  if (payload.kv_type != layout.kv_type() ||
-      header.kv_type != static_cast<std::uint32_t>(ggml_type_number(layout.kv_type())))
+  if (payload.kv_type != layout.kv_type() || payload.packed != layout.packed() || header.kv_type != type_mark(layout))
     return invalid("it has another KV type than the context");
   if (Digest128{header.geometry_high, header.geometry_low} != layout.geometry_digest())
     return invalid("it was made with a model of another shape");
@@ -220,6 +265,16 @@ Result<std::vector<PayloadPiece>> read_payload(const BlobLayout& layout, const K
   }
   if (next != payload.places.end) return invalid("its pieces do not fill its places");
   return pieces;
+}
+
+Result<KvPayload> convert_payload(const BlobLayout& from, const BlobLayout& to, const KvPayload& payload) {
+  MODELD_TRY(const std::vector<PayloadPiece> pieces, read_payload(from, payload));
+  PayloadWriter writer(to, payload.places);
+  for (const PayloadPiece& piece : pieces) {
+    const auto room = writer.add(piece.first, piece.tokens, to.bytes(piece.tokens, piece.tokens));
+    from.convert(piece.blob, piece.tokens, to, room);
+  }
+  return writer.finish();
 }
 
 }  // namespace modeld

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,8 @@ namespace modeld {
 /// The exact shape that a blob of this model must have.
 class BlobLayout {
  public:
-  BlobLayout(const ModelGeometry& geometry, KvType kv_type);
+  /// `packed`: the rows' format where it is not the context's.
+  BlobLayout(const ModelGeometry& geometry, KvType kv_type, std::optional<KvType> packed = std::nullopt);
 
   /// Bytes of a blob of one sequence that holds `global` cells in the global layers' cache and `windowed` in the
   /// windowed layers' (ignored if the model has none).
@@ -37,6 +39,10 @@ class BlobLayout {
   /// Of the layers' shapes, for the header.
   [[nodiscard]] const Digest128& geometry_digest() const { return digest_; }
   [[nodiscard]] KvType kv_type() const { return kv_type_; }
+  [[nodiscard]] std::optional<KvType> packed() const { return packed_; }
+  /// `blob`, which check() has passed, with its rows as `to`, of the same geometry, has them.
+  void convert(std::span<const std::byte> blob, std::int32_t tokens, const BlobLayout& to,
+               std::span<std::byte> out) const;
   /// Tokens that one blob can hold whole: the window, or no limit (0).
   [[nodiscard]] std::int32_t piece_limit() const { return window_; }
 
@@ -47,6 +53,7 @@ class BlobLayout {
   };
   std::vector<Cache> caches_;
   KvType kv_type_;
+  std::optional<KvType> packed_;
   std::int32_t window_ = 0;
   Digest128 digest_;
 };
@@ -74,5 +81,8 @@ class PayloadWriter {
 /// The pieces of a payload, in order and without gaps, after a check of every field and of the checksum.
 /// Errors: payload_invalid.
 Result<std::vector<PayloadPiece>> read_payload(const BlobLayout& layout, const KvPayload& payload);
+
+/// The payload with its rows as `to` has them. Errors: payload_invalid.
+Result<KvPayload> convert_payload(const BlobLayout& from, const BlobLayout& to, const KvPayload& payload);
 
 }  // namespace modeld

@@ -1,6 +1,7 @@
 // Moving KV: export, evict, admit, rebase, share. Each call checks the ledger, then acts, then enters what it did.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "engine/llama/backend.h"
@@ -56,6 +57,18 @@ Result<KvPayload> LlamaEngine::export_range(SeqId seq, PlaceRange places) {
   return writer.finish();
 }
 
+Result<KvPayload> LlamaEngine::pack(const KvPayload& payload, KvType type) const {
+  constexpr std::int64_t kBlock = 32;
+  const bool whole = std::ranges::all_of(geometry().layers, [](const LayerGeometry& layer) {
+    return layer.kv_heads * layer.key_dim % kBlock == 0 && layer.kv_heads * layer.value_dim % kBlock == 0;
+  });
+  if (payload.kv_type != KvType::f16 || payload.packed || type == KvType::f16 || !whole)
+    return fail(ErrorCode::unsupported_kv_type,
+                "Only f16 KV can be packed, once, into a smaller format, and only where the model's rows are whole "
+                "blocks of 32 numbers.");
+  return convert_payload(BlobLayout(geometry(), KvType::f16), BlobLayout(geometry(), KvType::f16, type), payload);
+}
+
 Status LlamaEngine::evict(SeqId seq, PlaceRange places) {
   MODELD_TRY_VOID(require_context());
   MODELD_TRY_VOID(open_->ledger.check_sequence(seq));
@@ -88,7 +101,12 @@ Status LlamaEngine::admit_piece(SeqId seq, const PayloadPiece& piece, std::int32
 Status LlamaEngine::admit(SeqId seq, const KvPayload& payload, Place at) {
   MODELD_TRY_VOID(require_context());
   MODELD_TRY_VOID(open_->ledger.check_sequence(seq));
-  MODELD_TRY(const auto pieces, read_payload(open_->layout, payload));
+  KvPayload unpacked;
+  if (payload.packed && payload.kv_type == KvType::f16) {
+    MODELD_TRY(unpacked, convert_payload(BlobLayout(geometry(), KvType::f16, payload.packed),
+                                         BlobLayout(geometry(), KvType::f16), payload));
+  }
+  MODELD_TRY(const auto pieces, read_payload(open_->layout, unpacked.data.empty() ? payload : unpacked));
   const std::int32_t tokens = payload.places.size();
   MODELD_TRY_VOID(open_->ledger.check_admit(seq, at, tokens));
   const std::int32_t delta = at - payload.places.begin;

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "engine/scripted/kv_codec.h"
+#include "model/kv_rows.h"
 #include "model/rope.h"
 
 namespace modeld {
@@ -31,6 +31,8 @@ ScriptedCells::ScriptedCells(std::int32_t cells, std::int32_t sequences, KvType 
   free_.reserve(index(cells));
   for (std::int32_t cell = cells - 1; cell >= 0; --cell) free_.push_back(cell);
 }
+
+std::int64_t ScriptedCells::token_values() { return static_cast<std::int64_t>(kToken); }
 
 std::int64_t ScriptedCells::working_bytes() const { return working_bytes(static_cast<std::int32_t>(holders_.size())); }
 std::int64_t ScriptedCells::working_bytes(std::int32_t cells) {

@@ -27,6 +27,8 @@ class ScriptedCells {
   /// Bytes of one layer's K and V, and of a whole token, in the cache's format.
   [[nodiscard]] std::size_t key_bytes() const { return key_bytes_; }
   [[nodiscard]] std::size_t token_bytes() const { return token_bytes_; }
+  /// Numbers that a token's K and V are.
+  [[nodiscard]] static std::int64_t token_values();
   [[nodiscard]] std::int64_t stored_bytes() const { return static_cast<std::int64_t>(stored_.size()); }
   [[nodiscard]] std::int64_t working_bytes() const;
   static std::int64_t working_bytes(std::int32_t cells);

@@ -35,6 +35,7 @@ class ScriptedEngine final : public Engine {
 
   PlaceRange extent(SeqId seq) const override;
   Result<KvPayload> export_range(SeqId seq, PlaceRange places) override;
+  Result<KvPayload> pack(const KvPayload& payload, KvType type) const override;
   Status evict(SeqId seq, PlaceRange places) override;
   Status admit(SeqId seq, const KvPayload& payload, Place at) override;
   Status rebase(SeqId seq, PlaceRange places, std::int32_t delta) override;

@@ -6,6 +6,7 @@
 
 #include "engine/scripted/payload.h"
 #include "engine/scripted/scripted_engine.h"
+#include "model/kv_rows.h"
 
 namespace modeld {
 namespace {
@@ -41,7 +42,17 @@ Result<KvPayload> ScriptedEngine::export_range(SeqId seq, PlaceRange places) {
     const auto bytes = cells_->stored(cell);
     rows.insert(rows.end(), bytes.begin(), bytes.end());
   }
-  return seal_payload(places, spec_.kv_type, model_mark_, rows);
+  return seal_payload(places, spec_.kv_type, std::nullopt, model_mark_, rows);
+}
+
+Result<KvPayload> ScriptedEngine::pack(const KvPayload& payload, KvType type) const {
+  if (payload.kv_type != KvType::f16 || payload.packed || type == KvType::f16)
+    return fail(ErrorCode::unsupported_kv_type, "Only f16 KV can be packed, once, into a smaller format.");
+  MODELD_TRY(const auto rows, open_payload(payload, KvType::f16, model_mark_, ScriptedCells::token_values()));
+  const auto values = static_cast<std::int64_t>(rows.size()) / 2;
+  std::vector<std::byte> packed(static_cast<std::size_t>(kv_bytes(type, values)));
+  convert_rows(KvType::f16, rows, type, packed);
+  return seal_payload(payload.places, KvType::f16, type, model_mark_, packed);
 }
 
 Status ScriptedEngine::evict(SeqId seq, PlaceRange places) {
@@ -52,7 +63,13 @@ Status ScriptedEngine::evict(SeqId seq, PlaceRange places) {
 
 Status ScriptedEngine::admit(SeqId seq, const KvPayload& payload, Place at) {
   MODELD_TRY_VOID(check_seq(seq));
-  MODELD_TRY(const auto rows, open_payload(payload, spec_.kv_type, model_mark_, cells_->token_bytes()));
+  MODELD_TRY(auto rows, open_payload(payload, spec_.kv_type, model_mark_, ScriptedCells::token_values()));
+  std::vector<std::byte> unpacked;
+  if (payload.packed) {
+    unpacked.resize(static_cast<std::size_t>(payload.places.size()) * cells_->token_bytes());
+    convert_rows(*payload.packed, rows, spec_.kv_type, unpacked);
+    rows = unpacked;
+  }
   const std::int64_t delta = std::int64_t{at.get()} - payload.places.begin.get();
   if (at.get() < 0 || !shiftable(payload.places, delta)) return misuse("The target place is out of range.", {at, at});
   const auto tokens = payload.places.size();

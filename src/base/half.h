@@ -1,4 +1,4 @@
-// IEEE 754 binary16, for the key index's scales. Conversion only; Debian's Highway 1.0.3 has none outside vector code.
+// IEEE 754 binary16. Conversion only; Debian's Highway 1.0.3 has none outside vector code.
 #pragma once
 
 #include <bit>

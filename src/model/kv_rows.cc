@@ -1,12 +1,14 @@
-#include "engine/scripted/kv_codec.h"
+#include "model/kv_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/half.h"
 
 namespace modeld {
 namespace {
@@ -14,14 +16,14 @@ namespace {
 constexpr std::size_t kBlock = 32;
 
 void put_half(std::byte* out, float value) {
-  const std::uint16_t bits = half_from(value);
+  const std::uint16_t bits = f16_from_f32(value);
   std::memcpy(out, &bits, sizeof bits);
 }
 
 float get_half(const std::byte* in) {
   std::uint16_t bits = 0;
   std::memcpy(&bits, in, sizeof bits);
-  return half_to_float(bits);
+  return f32_from_f16(bits);
 }
 
 void encode_q8(std::span<const float> block, std::byte* out) {
@@ -53,42 +55,6 @@ void encode_q4(std::span<const float> block, std::byte* out) {
 }
 
 }  // namespace
-
-std::uint16_t half_from(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16U) & 0x8000U;
-  const std::uint32_t rest = bits & 0x7fffffffU;
-  if (rest > 0x7f800000U) return static_cast<std::uint16_t>(sign | 0x7e00U);
-  if (rest >= 0x477ff000U) return static_cast<std::uint16_t>(sign | 0x7c00U);
-  std::uint32_t mantissa = 0;
-  std::uint32_t shift = 13;
-  std::uint32_t base = 0;
-  if (rest >= 0x38800000U) {
-    mantissa = rest - 0x38000000U;
-  } else {
-    const std::uint32_t exponent = rest >> 23U;
-    if (exponent < 102) return static_cast<std::uint16_t>(sign);
-    mantissa = (rest & 0x7fffffU) | 0x800000U;
-    shift = 126 - exponent;
-  }
-  base = mantissa >> shift;
-  const std::uint32_t left = mantissa & ((1U << shift) - 1U);
-  const std::uint32_t half = 1U << (shift - 1U);
-  if (left > half || (left == half && (base & 1U) != 0U)) ++base;
-  return static_cast<std::uint16_t>(sign | base);
-}
-
-float half_to_float(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16U;
-  const std::uint32_t exponent = (bits >> 10U) & 0x1fU;
-  const std::uint32_t mantissa = bits & 0x3ffU;
-  if (exponent == 0) {
-    const float value = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -value : value;
-  }
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000U | (mantissa << 13U));
-  return std::bit_cast<float>(sign | ((exponent + 112U) << 23U) | (mantissa << 13U));
-}
 
 void encode_row(KvType type, std::span<const float> row, std::span<std::byte> out) {
   MODELD_CHECK(out.size() == static_cast<std::size_t>(kv_bytes(type, static_cast<std::int64_t>(row.size()))));
@@ -128,6 +94,23 @@ void decode_row(KvType type, std::span<const std::byte> in, std::span<float> row
         to[i] = scale * static_cast<float>(static_cast<int>(nibble) - 8);
       }
     }
+  }
+}
+
+void convert_rows(KvType from, std::span<const std::byte> in, KvType to, std::span<std::byte> out) {
+  // In pieces that stay in the nearest cache.
+  constexpr std::size_t kPiece = 1024;
+  std::array<float, kPiece> values{};
+  const auto bytes = [](KvType type, std::size_t count) {
+    return static_cast<std::size_t>(kv_bytes(type, static_cast<std::int64_t>(count)));
+  };
+  const std::size_t count = in.size() / bytes(from, kBlock) * kBlock;
+  MODELD_CHECK(in.size() == bytes(from, count) && out.size() == bytes(to, count));
+  for (std::size_t at = 0; at < count; at += kPiece) {
+    const std::size_t size = std::min(kPiece, count - at);
+    const auto piece = std::span(values).first(size);
+    decode_row(from, in.subspan(bytes(from, at), bytes(from, size)), piece);
+    encode_row(to, piece, out.subspan(bytes(to, at), bytes(to, size)));
   }
 }
 

@@ -9,13 +9,12 @@
 
 namespace modeld {
 
-/// Nearest half-precision number, ties to even; beyond the range: infinity.
-std::uint16_t half_from(float value);
-float half_to_float(std::uint16_t bits);
-
 /// REQUIRES out.size() == kv_bytes(type, row.size()); whole blocks for the quantised types.
 void encode_row(KvType type, std::span<const float> row, std::span<std::byte> out);
 /// The numbers that the bytes stand for.
 void decode_row(KvType type, std::span<const std::byte> in, std::span<float> row);
+
+/// From one format into another. REQUIRES both to be of the same number of values, a multiple of 32.
+void convert_rows(KvType from, std::span<const std::byte> in, KvType to, std::span<std::byte> out);
 
 }  // namespace modeld

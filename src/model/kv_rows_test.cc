@@ -1,4 +1,4 @@
-#include "engine/scripted/kv_codec.h"
+#include "model/kv_rows.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -17,25 +17,7 @@ std::vector<float> round_trip(KvType type, const std::vector<float>& row) {
   return out;
 }
 
-TEST(KvCodec, EveryHalfNumberIsItself) {
-  for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
-    const auto half = static_cast<std::uint16_t>(bits);
-    if (std::isnan(half_to_float(half))) continue;
-    ASSERT_EQ(half_from(half_to_float(half)), half);
-  }
-}
-
-TEST(KvCodec, HalvesRoundToNearestEven) {
-  EXPECT_EQ(half_to_float(half_from(1.0F + 0x1p-11F)), 1.0F);
-  EXPECT_EQ(half_to_float(half_from(1.0F + 0x1.8p-10F)), 1.0F + 0x1p-9F);
-  EXPECT_EQ(half_to_float(half_from(65504.0F)), 65504.0F);
-  EXPECT_TRUE(std::isinf(half_to_float(half_from(65520.0F))));
-  EXPECT_EQ(half_to_float(half_from(0x1p-24F)), 0x1p-24F);
-  EXPECT_EQ(half_to_float(half_from(0x1p-25F)), 0.0F);
-  EXPECT_TRUE(std::isnan(half_to_float(half_from(std::nanf("")))));
-}
-
-RC_GTEST_PROP(KvCodec, ErrorsStayWithinTheStepOfTheFormat, ()) {
+RC_GTEST_PROP(KvRows, ErrorsStayWithinTheStepOfTheFormat, ()) {
   const auto numbers = *rc::gen::container<std::vector<int>>(64, rc::gen::inRange(-1000, 1001));
   std::vector<float> row(numbers.begin(), numbers.end());
   for (const KvType type : kKvTypes) {
@@ -49,6 +31,24 @@ RC_GTEST_PROP(KvCodec, ErrorsStayWithinTheStepOfTheFormat, ()) {
                                                 : top / 8.0F * 1.01F;
       RC_ASSERT(std::fabs(out[i] - row[i]) <= step + 1e-6F);
     }
+  }
+}
+
+TEST(KvRows, ConvertedPieceByPieceTheyAreAsEncodedAtOnce) {
+  std::vector<float> row(32 * 77);
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::sin(static_cast<float>(i)) * static_cast<float>(i % 50);
+  const auto encoded = [&](KvType type, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(kv_bytes(type, static_cast<std::int64_t>(values.size()))));
+    encode_row(type, values, bytes);
+    return bytes;
+  };
+  const std::vector<std::byte> half = encoded(KvType::f16, row);
+  const std::vector<float> rounded = round_trip(KvType::f16, row);
+  for (const KvType type : kKvTypes) {
+    const std::vector<std::byte> expected = encoded(type, rounded);
+    std::vector<std::byte> converted(expected.size());
+    convert_rows(KvType::f16, half, type, converted);
+    EXPECT_EQ(converted, expected) << to_text(type);
   }
 }
 
