@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <ostream>
 
 #include "engine/scripted/embedder.h"
 #include "session/session_fixture.h"
@@ -79,6 +80,8 @@ struct Way {
   bool small_ram = false;
   std::optional<KvType> cold_type = std::nullopt;
 };
+
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 
 class DurableWays : public ::testing::TestWithParam<Way> {};
 

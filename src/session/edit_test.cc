@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct Edit {
   std::size_t removed = 0;
   std::string inserted;
 };
+
+void PrintTo(const Edit& edit, std::ostream* out) { *out << edit.name; }
 
 std::string edited_by(const std::string& text, const Edit& edit) {
   // At a word's end, and not in a planted fact.
