@@ -95,7 +95,8 @@ Digest128 checksum(Header header, std::span<const std::byte> body) {
 /// Both formats of a layout in one number; the upper half is 0 where nothing is packed.
 std::uint32_t type_mark(const BlobLayout& layout) {
   const auto number = [](KvType type) { return static_cast<std::uint32_t>(ggml_type_number(type)); };
-  return number(layout.kv_type()) | (layout.packed() ? number(*layout.packed()) << 16U : 0U);
+  const std::optional<KvType> packed = layout.packed();
+  return number(layout.kv_type()) | (packed ? number(*packed) << 16U : 0U);
 }
 
 tl::unexpected<Error> invalid(std::string_view what) {

@@ -60,7 +60,8 @@ Result<KvPayload> LlamaEngine::export_range(SeqId seq, PlaceRange places) {
 Result<KvPayload> LlamaEngine::pack(const KvPayload& payload, KvType type) const {
   constexpr std::int64_t kBlock = 32;
   const bool whole = std::ranges::all_of(geometry().layers, [](const LayerGeometry& layer) {
-    return layer.kv_heads * layer.key_dim % kBlock == 0 && layer.kv_heads * layer.value_dim % kBlock == 0;
+    return std::int64_t{layer.kv_heads} * layer.key_dim % kBlock == 0 &&
+           std::int64_t{layer.kv_heads} * layer.value_dim % kBlock == 0;
   });
   if (payload.kv_type != KvType::f16 || payload.packed || type == KvType::f16 || !whole)
     return fail(ErrorCode::unsupported_kv_type,
