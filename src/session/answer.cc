@@ -34,7 +34,7 @@ Result<Answer> SessionImpl::ask(const Question& question, const TextSink& sink, 
 }
 
 Status SessionImpl::make_ready(const Turn& turn) {
-  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
+  const auto& [question, tokens, sink, progress, cancel, answer, pass] = turn;
   MODELD_TRY(const IngestPlan plan, this->plan());
   MODELD_TRY_VOID(ingest(progress, cancel));
   if (exact_ && !fits_exact(tokens.size())) {
@@ -86,7 +86,7 @@ Status SessionImpl::compute_question(const QuestionTokens& tokens, std::span<con
 }
 
 Status SessionImpl::answer_exact(const Turn& turn) {
-  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
+  const auto& [question, tokens, sink, progress, cancel, answer, pass] = turn;
   const Stopwatch watch;
   const Place at(static_cast<std::int32_t>(text_.end().get()));
   MODELD_TRY_VOID(engine_.observe({}));

@@ -49,8 +49,9 @@ Result<MapReducePlan> SessionImpl::plan_map(const Question& question, const Ques
   return plan_map_reduce(request);
 }
 
-Status SessionImpl::answer_map(const Turn& turn) {
-  turn.answer.map.emplace();
+Status SessionImpl::answer_map(const Turn& asked) {
+  Turn turn = asked;
+  turn.pass = &asked.answer.map.emplace();
   MODELD_TRY(const MapReducePlan plan, plan_map(turn.question, turn.tokens));
   const double speed = speeds_.question > 0.0 ? speeds_.question : calibration_.prefill_tokens_per_second;
   const std::int64_t question = turn.tokens.size();
@@ -64,7 +65,7 @@ Status SessionImpl::answer_map(const Turn& turn) {
     status = tl::unexpected(std::move(partial).error());
   }
   if (status) {
-    since_.recomputed += turn.answer.map->computed_tokens - question;
+    since_.recomputed += turn.pass->computed_tokens - question;
     account(turn.tokens, {}, turn.answer);
     turn.answer.attended_tokens = turn.answer.prompt_tokens;
     turn.answer.cold_tokens = turn.answer.dropped_tokens = turn.answer.pinned_cold_tokens = 0;
@@ -82,7 +83,7 @@ Result<std::vector<std::vector<Token>>> SessionImpl::map(const Turn& turn, const
   std::vector<std::vector<Token>> partial;
   for (const MapPart& part : plan.parts) {
     // Before the part, not behind it: the last one's answer may be on the screen by then.
-    report(turn.progress, "asking each part of the text", static_cast<std::uint64_t>(turn.answer.map->read_tokens),
+    report(turn.progress, "asking each part of the text", static_cast<std::uint64_t>(turn.pass->read_tokens),
            static_cast<std::uint64_t>(plan.read_tokens), "tokens");
     MODELD_TRY(const Place at, admit_part(turn, part));
     MODELD_TRY(const Writing writing, ask_behind(turn, at, plan.parts.size() == 1));
@@ -91,13 +92,13 @@ Result<std::vector<std::vector<Token>>> SessionImpl::map(const Turn& turn, const
     const StreamRange last = blocks_[part.first + part.count - 1].range;
     const StreamText::Where begin = text_.where(first);
     const StreamText::Where end = text_.where(last);
-    PartialAnswer& one = turn.answer.map->parts.emplace_back();
+    PartialAnswer& one = turn.pass->parts.emplace_back();
     one.range = {first.begin, last.end};
     one.source = begin.source;
     one.line_begin = begin.line_begin;
     one.line_end = end.source == begin.source ? end.line_end : begin.line_end;
     one.text = turn.question.answer_prefix + (turn.question.answer_prefix.empty() ? "" : " ") + writing.text();
-    turn.answer.map->read_tokens += part.tokens;
+    turn.pass->read_tokens += part.tokens;
   }
   return partial;
 }
@@ -119,7 +120,7 @@ Status SessionImpl::reduce(const Turn& turn, const MapReducePlan& plan, std::vec
       folded.push_back(writing.tokens());
     }
     partial = std::move(folded);
-    ++turn.answer.map->rounds;
+    ++turn.pass->rounds;
   }
   return {};
 }
@@ -159,14 +160,14 @@ Result<Place> SessionImpl::read_partial(const Turn& turn, std::span<const std::v
     add(one);
   }
   MODELD_TRY_VOID(engine_.compute(batch));
-  turn.answer.map->computed_tokens += at.get();
+  turn.pass->computed_tokens += at.get();
   turn.answer.seconds.question += watch.seconds();
   return at;
 }
 
 Result<Writing> SessionImpl::ask_behind(const Turn& turn, Place at, bool last) {
-  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
-  MapReport& pass = *answer.map;
+  const auto& [question, tokens, sink, progress, cancel, answer, report] = turn;
+  MapReport& pass = *report;
   const Stopwatch watch;
   MODELD_TRY_VOID(engine_.observe({}));
   MODELD_TRY_VOID(compute_question(tokens, {}, at));

@@ -17,7 +17,7 @@ Status SessionImpl::answer_extended(const Turn& turn) {
 }
 
 Status SessionImpl::read_and_write(const Turn& turn) {
-  const auto& [question, tokens, sink, progress, cancel, answer] = turn;
+  const auto& [question, tokens, sink, progress, cancel, answer, pass] = turn;
   MODELD_TRY(Relevance relevant, relevance(tokens, question, answer.seconds));
   Writing writing = begin_writing(question);
   std::vector<std::size_t> given_up;

@@ -133,6 +133,8 @@ struct Turn {
   const ProgressSink& progress;
   const CancelFlag* cancel;
   Answer& answer;
+  /// The answer's own, while the whole text is being read.
+  MapReport* pass = nullptr;
 };
 
 /// Blocks that are being read, and what the question's and the answer's tokens attend there.
