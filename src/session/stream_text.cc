@@ -179,6 +179,7 @@ std::vector<PartRow> StreamText::rows(std::size_t first) const {
 
 std::vector<TextPart> StreamText::parts() const {
   std::vector<TextPart> parts;
+  parts.reserve(parts_.size());
   for (const Part& part : parts_)
     parts.push_back({part.name, part.text.substr(part.header_bytes), segment_of(part).kind});
   return parts;

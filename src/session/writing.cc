@@ -32,7 +32,7 @@ void Writing::keep(const TextSink& sink) {
   for (const std::string& piece : pieces_) text += piece;
   pieces_.clear();
   kept_ = tokens_.size();
-  show(std::move(text), done_, sink);
+  show(text, done_, sink);
 }
 
 void Writing::take_back() {
