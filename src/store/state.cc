@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -314,7 +315,7 @@ Status State::forget_formers(const SessionRow& session) {
   MODELD_TRY(const std::vector<SessionRow> rows, formers(session));
   if (session.former == 0) return {};
   // The oldest first: what is still named when this is cut short is still found.
-  for (auto row = rows.rbegin(); row != rows.rend(); ++row) MODELD_TRY_VOID(remove_rows(*row));
+  for (const SessionRow& row : std::views::reverse(rows)) MODELD_TRY_VOID(remove_rows(row));
   MODELD_TRY_VOID(catalog_->forget_former(session.id));
   return remove_orphans();
 }
