@@ -171,7 +171,7 @@ class AskRun {
     const std::optional<Error> error = session_->take_storage_error();
     if (!error) return;
     display_.finish();
-    fmt::print(stderr, "modeld: {}: {}\n", code_name(error->code), error->message);
+    tell(*error);
   }
 
   // Says what the text will take before it is read, and refuses what cannot fit whatever is dropped.

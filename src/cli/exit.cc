@@ -8,9 +8,11 @@
 
 namespace modeld {
 
+void tell(const Error& error) { fmt::print(stderr, "modeld: {}: {}\n", code_name(error.code), error.message); }
+
 int end_with(const Error& error, bool json, std::string_view question) {
   std::fflush(stdout);
-  fmt::print(stderr, "modeld: {}: {}\n", code_name(error.code), error.message);
+  tell(error);
   if (json) {
     fmt::print("{}\n", error_json(error, question));
     std::fflush(stdout);

@@ -12,6 +12,8 @@ namespace modeld {
 
 inline constexpr int kExitSuccess = 0;
 
+/// Prints the error's line, for what went wrong and ends nothing.
+void tell(const Error& error);
 /// Prints the error and returns its exit status. `question`: which of several it belongs to; none if empty.
 int end_with(const Error& error, bool json, std::string_view question = "");
 /// `status`, or that of an error that is told, if not all output could be written.

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "cli/interrupt.h"
+#include "cli/user_directory.h"
 #include "recall/replace_file.h"
 #include "session/calibrate.h"
 
@@ -68,11 +68,7 @@ Result<ReadyModel> load_model(const EngineEntry& engine, const ModelChoice& choi
 }
 
 Result<std::filesystem::path> cache_directory() {
-  // The XDG base directory specification ignores relative values.
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/')
-    return std::filesystem::path(cache) / "modeld";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::filesystem::path(home) / ".cache" / "modeld";
+  if (const auto directory = user_directory("XDG_CACHE_HOME", ".cache")) return *directory;
   return fail(ErrorCode::bad_argument,
               "Neither XDG_CACHE_HOME nor HOME names a directory for the cache. Set one of them.");
 }

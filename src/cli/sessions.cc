@@ -237,11 +237,7 @@ Status verify(State& state, const SessionsOptions& options) {
               {{"damages", static_cast<std::int64_t>(damages.size())}});
 }
 
-/// The other directory of an export or import is a state directory like any other.
-Result<std::unique_ptr<State>> other_state(const std::filesystem::path& directory) { return State::open(directory, 0); }
-
-Status copy(State& from, State& to, const std::string& name, const std::string& as) {
-  MODELD_TRY(const SessionRow session, from.books().session(name));
+Status copy(State& from, const SessionRow& session, State& to, const std::string& as) {
   ProgressDisplay display(progress_style(false));
   return copy_session(from, session, to, as, display.sink(), &interrupt_flag());
 }
@@ -249,8 +245,8 @@ Status copy(State& from, State& to, const std::string& name, const std::string& 
 Status export_session(State& state, const SessionsOptions& options) {
   // Not made for a session that is not there.
   MODELD_TRY(const SessionRow session, state.books().session(options.name));
-  MODELD_TRY(const std::unique_ptr<State> to, other_state(options.other));
-  MODELD_TRY_VOID(copy(state, *to, session.name, session.name));
+  MODELD_TRY(const std::unique_ptr<State> to, State::open(options.other, 0));
+  MODELD_TRY_VOID(copy(state, session, *to, session.name));
   say(options, fmt::format("\"{}\" is in {}: a state directory of its own, for --state or \"modeld sessions import\".",
                            session.name, options.other));
   return {};
@@ -263,8 +259,9 @@ Status import_session(State& state, const SessionsOptions& options) {
   if (!std::filesystem::is_directory(options.other, ignored))
     return fail(ErrorCode::file_missing,
                 fmt::format("{} is no directory. Name one that \"modeld sessions export\" has made.", options.other));
-  MODELD_TRY(const std::unique_ptr<State> from, other_state(options.other));
-  MODELD_TRY_VOID(copy(*from, state, options.name, as));
+  MODELD_TRY(const std::unique_ptr<State> from, State::open(options.other, 0));
+  MODELD_TRY(const SessionRow session, from->books().session(options.name));
+  MODELD_TRY_VOID(copy(*from, session, state, as));
   say(options, fmt::format("\"{}\" is here as \"{}\".", options.name, as));
   return {};
 }

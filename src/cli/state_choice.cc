@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "cli/commands.h"
+#include "cli/user_directory.h"
 
 namespace modeld {
 namespace {
@@ -13,11 +13,7 @@ namespace {
 constexpr std::size_t kLongestName = 200;
 
 Result<std::filesystem::path> default_directory() {
-  // The XDG base directory specification ignores relative values.
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/')
-    return std::filesystem::path(state) / "modeld";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::filesystem::path(home) / ".local" / "state" / "modeld";
+  if (const auto directory = user_directory("XDG_STATE_HOME", ".local/state")) return *directory;
   return fail(ErrorCode::bad_argument, "Neither XDG_STATE_HOME nor HOME names a directory for sessions. Give --state.");
 }
 

@@ -83,16 +83,20 @@ struct Way {
 
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 
-class DurableWays : public ::testing::TestWithParam<Way> {};
+class DurableWays : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    world.calibration.reading.origin = GetParam().origin;
+    world.calibration.reading.stream_window = 384;
+    if (GetParam().embedder) settings.embedder = embedder.get();
+    settings.cold_type = GetParam().cold_type;
+  }
+  DurableWorld world;
+  std::unique_ptr<Embedder> embedder = open_scripted_embedder();
+  SessionSettings settings = World::settings();
+};
 
 TEST_P(DurableWays, AResumedSessionSaysWhatTheUnstoppedOneSaysAndComputesNoTokenOfItsText) {
-  DurableWorld world;
-  world.calibration.reading.origin = GetParam().origin;
-  world.calibration.reading.stream_window = 384;
-  const auto embedder = open_scripted_embedder();
-  SessionSettings settings = World::settings();
-  if (GetParam().embedder) settings.embedder = embedder.get();
-  settings.cold_type = GetParam().cold_type;
   const std::int64_t ram = GetParam().small_ram ? std::int64_t{2} << 20 : kRoomy;
   Said before;
   Answer again;
@@ -122,19 +126,9 @@ TEST_P(DurableWays, AResumedSessionSaysWhatTheUnstoppedOneSaysAndComputesNoToken
 }
 
 TEST_P(DurableWays, TextThatIsAppendedAfterARestartIsTheSameStreamAsWithoutOne) {
-  const auto parts = [](const World& world) {
-    const std::size_t half = world.text.find("\n", world.text.size() / 2) + 1;
-    return std::vector<TextPart>{{"one.txt", world.text.substr(0, half), SegmentKind::user},
-                                 {"two.txt", world.text.substr(half), SegmentKind::user}};
-  };
-  DurableWorld world;
-  world.calibration.reading.origin = GetParam().origin;
-  world.calibration.reading.stream_window = 384;
-  const auto embedder = open_scripted_embedder();
-  SessionSettings settings = World::settings();
-  if (GetParam().embedder) settings.embedder = embedder.get();
-  settings.cold_type = GetParam().cold_type;
-  const std::vector<TextPart> texts = parts(world);
+  const std::size_t half = world.text.find("\n", world.text.size() / 2) + 1;
+  const std::vector<TextPart> texts = {{"one.txt", world.text.substr(0, half), SegmentKind::user},
+                                       {"two.txt", world.text.substr(half), SegmentKind::user}};
   Said expected;
   {
     const auto session = world.open(settings);
@@ -228,8 +222,9 @@ Status live(DurableWorld& world) {
   return answer.tokens.empty() ? fail(ErrorCode::internal, "No answer.") : Status{};
 }
 
-/// Runs live() in a process of its own that is killed at its n-th step; false if it came to its end.
-bool killed_at(DurableWorld& world, int n) {
+/// Runs `life` in a process of its own that is killed at its n-th step; false if it came to its end.
+template <typename Life>
+bool killed_at(int n, const Life& life) {
   const pid_t child = ::fork();
   if (child == 0) {
     int step = 0;
@@ -237,7 +232,7 @@ bool killed_at(DurableWorld& world, int n) {
       if (step++ == n) ::kill(::getpid(), SIGKILL);
       return 0;
     });
-    ::_exit(live(world) ? 0 : 1);
+    ::_exit(life() ? 0 : 1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -256,7 +251,7 @@ TEST(Durable, KilledAtAnyStepNothingIsLostAndTheAnswersAreThoseOfAnUnkilledRun) 
   int kills = 0;
   for (int n = 0;; ++n) {
     std::filesystem::remove_all(world.directory);
-    if (!killed_at(world, n)) break;
+    if (!killed_at(n, [&] { return live(world).has_value(); })) break;
     ++kills;
     ASSERT_TRUE(world.reopen()) << n;
     const auto damages = world.state->verify();
@@ -285,7 +280,7 @@ TEST(Durable, KilledAgainAndAgainASessionStillComesToItsEnd) {
   }
   // Each process gets a little farther than the one before it.
   int kills = 0;
-  for (int n = 3; killed_at(world, n); n += 11) ++kills;
+  for (int n = 3; killed_at(n, [&] { return live(world).has_value(); }); n += 11) ++kills;
   EXPECT_GT(kills, 5);
   ASSERT_TRUE(world.reopen());
   const auto session = world.resume();
@@ -341,24 +336,12 @@ TEST(Durable, KilledAtAnyStepOfAnEditTheSessionHasTheTextBeforeOrAfterItAndNothi
     fresh_payloads = world.state->usage().payload_bytes;
     session->reset();
   }
-  const auto change = [&](int n) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      int step = 0;
-      set_fault_hook([&step, n](FaultPoint) {
-        if (step++ == n) ::kill(::getpid(), SIGKILL);
-        return 0;
-      });
-      const Status opened = world.reopen();
-      auto session = world.resume();
-      const bool done = opened && session && edit(**session) && (*session)->ingest();
-      session->reset();
-      ::_exit(done ? 0 : 1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
-    return WIFSIGNALED(status);
+  const auto change = [&] {
+    const Status opened = world.reopen();
+    auto session = world.resume();
+    const bool done = opened && session && edit(**session) && (*session)->ingest();
+    session->reset();
+    return done;
   };
   int after = 0;
   for (int n = 0;; ++n) {
@@ -366,7 +349,7 @@ TEST(Durable, KilledAtAnyStepOfAnEditTheSessionHasTheTextBeforeOrAfterItAndNothi
     std::filesystem::remove_all(world.directory);
     ASSERT_TRUE(live(world));
     world.close();
-    const bool killed = change(n);
+    const bool killed = killed_at(n, change);
     ASSERT_TRUE(world.reopen()) << n;
     const auto damages = world.state->verify();
     ASSERT_TRUE(damages && damages->empty()) << n;

@@ -194,9 +194,9 @@ BlockKey SessionImpl::key_of(std::size_t block) const {
 std::optional<KnownBlock> SessionImpl::known_block(std::size_t block) const {
   const BlockKey key = key_of(block);
   if (!store_.has(key)) return std::nullopt;
-  if (const auto first = index_->find(key)) return KnownBlock{index_.get(), *first};
+  if (const auto first = index_->find(key)) return KnownBlock{key, index_.get(), *first};
   for (const FormerStream& former : formers_)
-    if (const auto first = former.index->find(key)) return KnownBlock{former.index.get(), *first};
+    if (const auto first = former.index->find(key)) return KnownBlock{key, former.index.get(), *first};
   return std::nullopt;
 }
 
@@ -277,10 +277,9 @@ Status SessionImpl::park(std::size_t block, KvPayload payload, std::span<const s
 }
 
 Status SessionImpl::take_over(std::size_t block, const KnownBlock& known) {
-  const BlockKey key = key_of(block);
   const std::string text = text_.text(blocks_[block].range);
-  MODELD_TRY_VOID(put(block, key, {}));
-  index_->append_copy({key, blocks_[block].range, text}, *known.index, known.block);
+  MODELD_TRY_VOID(put(block, known.key, {}));
+  index_->append_copy({known.key, blocks_[block].range, text}, *known.index, known.block);
   if (known.index != index_.get()) since_.taken_over += blocks_[block].range.size();
   return {};
 }

@@ -51,6 +51,7 @@ struct Isolated {
 
 /// A block that has been computed before, and where.
 struct KnownBlock {
+  BlockKey key;
   const BlockIndex* index = nullptr;
   std::size_t block = 0;
 };
